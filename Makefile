@@ -1,0 +1,36 @@
+# make demo   the main job on small data, with its result printed
+# make test   lint, types and every test
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test lint lock clean
+
+demo: $(READY)
+	$(BIN)/radocraft demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable .
+	touch $@
+
+lock:  # write constraints.txt anew from what a fresh install resolves to
+	rm -rf .lock-venv
+	$(PYTHON) -m venv .lock-venv
+	.lock-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.lock-venv/bin/python -m pip install --quiet --group dev --editable .
+	.lock-venv/bin/python -m pip freeze --exclude-editable > constraints.txt
+	rm -rf .lock-venv
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,263 @@
+"""From a peer's rows to its tally: sums by block, and moments.
+
+Two passes over the table, both where the data is. The first is one GROUP BY
+statement. The second streams the private columns in batches into a BLAS
+product. Memory is bounded by blocks and columns, never by rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+from threadpoolctl import threadpool_limits
+
+from radocraft.arrays import Floats
+from radocraft.contract import Boolean, Contract, Numeric, show
+from radocraft.encoding import Column, Reader, double, private_columns
+from radocraft.errors import DataError, EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
+from radocraft.sources.base import ROWS, Source
+from radocraft.tally import Tally
+
+_SAMPLE = 10_000
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, rows done, rows in all (0 while unknown)."""
+
+
+def quiet(doing: str, done: int, total: int) -> None:
+    """Progress that shows nothing."""
+
+
+def craft(
+    source: Source, contract: Contract, peer: str, *, onto: Tally | None = None, progress: Progress = quiet
+) -> Tally:
+    """Tally one peer's table under a contract.
+
+    Parameters
+    ----------
+    source
+        Where the rows are; see `open_source`.
+    contract, peer
+        What was agreed, and which of its peers this table belongs to.
+    onto
+        A tally of earlier rows to add these to.
+    progress
+        Called as the work goes on.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from radocraft import Contract, craft, open_source
+    >>> contract = Contract.parse('''
+    ... name = "risk"
+    ... label = { column = "bad", positive = 1, negative = 0 }
+    ... shared = [{ name = "age", edges = [40] }]
+    ... peers.bank.features = { income = { kind = "numeric", centre = 0, scale = 1 } }
+    ... ''')
+    >>> rows = pa.table({"bad": [0, 0, 1], "age": [30, 35, 50], "income": [2.0, 3.0, 1.0]})
+    >>> tally = craft(open_source(rows), contract, "bank")
+    >>> tally.rows, tally.sums.ravel()
+    (array([2, 1]), array([5., 1.]))
+    """
+    reader = Reader(contract, peer, source.kinds())
+    columns = private_columns(contract, peer)
+    check_columns(reader, source)
+    origin, unit = (onto.origin, onto.unit) if onto else guess_origin(source, reader, columns)
+    values = shifted(reader, columns, origin, unit)
+    progress("block sums", 0, 0)
+    blocks = source.table(block_statement(source, reader, values))
+    check_blocks(blocks, source, reader)
+    total = int(np.sum(_array(blocks, "rows")))
+    moments = sum_moments(source, values, total, progress)
+    check_finite(moments, columns, source)
+    tally = Tally(
+        fingerprint=contract.fingerprint,
+        peer=peer,
+        columns=tuple(column.name for column in columns),
+        codes=_matrix(blocks, "code_", len(contract.shared), np.int64),
+        labels=_array(blocks, "label").astype(np.int64),
+        rows=_array(blocks, "rows").astype(np.int64),
+        sums=_matrix(blocks, "sum_", len(columns), np.float64),
+        present=_matrix(blocks, "present_", len(columns), np.int64),
+        moments=moments,
+        origin=origin,
+        unit=unit,
+    )
+    return onto + tally if onto else tally
+
+
+def guess_origin(source: Source, reader: Reader, columns: tuple[Column, ...]) -> tuple[Floats, Floats]:
+    """The contract's centre and scale where it fixes them, else those of a sample, rounded to a few bits.
+
+    The guess changes no result: it only keeps large numbers from cancelling.
+    """
+    origin = np.array([0.0 if column.centre is None else column.centre for column in columns])
+    unit = np.array([1.0 if column.scale is None else column.scale for column in columns])
+    free = [at for at, column in enumerate(columns) if column.centre is None]
+    if not free:
+        return origin, unit
+    raw = raw_values(reader)
+    statistics: list[exp.Expr] = []
+    for at in free:
+        statistics += [exp.func("AVG", raw[at]).as_(f"mean_{at}"), exp.func("STDDEV_SAMP", raw[at].copy()).as_(f"sd_{at}")]
+    sample = source.sample(_SAMPLE).subquery("peer_sample")
+    answer = source.table(exp.select(*statistics).from_(sample)).to_pylist()[0]
+    for at in free:
+        mean, deviation = answer[f"mean_{at}"], answer[f"sd_{at}"]
+        if mean is not None and np.isfinite(mean):
+            origin[at] = mean
+        if deviation is not None and np.isfinite(deviation) and deviation > 0:
+            unit[at] = 2.0 ** np.round(np.log2(deviation))
+    return origin, unit
+
+
+def raw_values(reader: Reader) -> list[exp.Expr]:
+    """One expression for each private column, in the order of `private_columns`."""
+    features = sorted(reader.contract.peers[reader.peer].features.items())
+    return [value for name, feature in features for value in reader.values(name, feature)]
+
+
+def shifted(reader: Reader, columns: tuple[Column, ...], origin: Floats, unit: Floats) -> list[exp.Expr]:
+    """(value - origin) / unit, leaving out what would do nothing."""
+    out = []
+    for value, o, u in zip(raw_values(reader), origin, unit, strict=True):
+        moved = exp.paren(exp.Sub(this=value, expression=double(o))) if o != 0 else value
+        out.append(exp.Div(this=moved, expression=double(u)) if u != 1 else moved)
+    return out
+
+
+def block_statement(source: Source, reader: Reader, values: list[exp.Expr]) -> exp.Query:
+    """Rows, sums and present values of every block, in one GROUP BY."""
+    keys = [reader.code(shared).as_(f"code_{at}") for at, shared in enumerate(reader.contract.shared)]
+    keys.append(reader.label().as_("label"))
+    misread = reader.misread() or exp.false()
+    inner = exp.select(
+        *keys, misread.as_("misread"), *(value.copy().as_(f"value_{at}") for at, value in enumerate(values))
+    ).from_(ROWS)
+    names = [key.alias for key in keys]
+    answer = exp.select(*names, exp.func("COUNT", exp.Star()).as_("rows"))
+    answer = answer.select(exp.func("MAX", exp.cast(exp.column("misread"), "INT")).as_("misread"))
+    for at in range(len(values)):
+        value = exp.column(f"value_{at}")
+        total = exp.Anonymous(this=source.sum_function, expressions=[value])
+        answer = answer.select(exp.func("COALESCE", total, double(0)).as_(f"sum_{at}"))
+        answer = answer.select(exp.func("COUNT", value.copy()).as_(f"present_{at}"))
+    return answer.from_(inner.subquery("encoded")).group_by(*names).order_by(*names)
+
+
+def sum_moments(source: Source, values: list[exp.Expr], total: int, progress: Progress) -> Floats:
+    """Second moments of (values, present) over all rows, one batch at a time.
+
+    While no value of a column is missing its indicator of presence is the
+    constant, whose moments are the sums; only columns with gaps enter the
+    product twice.
+    """
+    query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
+    moments = np.zeros((2 * len(values), 2 * len(values)))
+    done = 0
+    with threadpool_limits(limits=1, user_api="blas"):
+        for batch in source.batches(query):
+            moments += batch_moments(dense(batch))
+            done += batch.num_rows
+            progress("moments", done, total)
+    return moments
+
+
+def batch_moments(values: Floats) -> Floats:
+    """Second moments of (values, present) of one batch, NaN meaning missing."""
+    rows, width = values.shape
+    missing = np.isnan(values)
+    gaps = np.flatnonzero(missing.any(axis=0))
+    if len(gaps):
+        values = np.where(missing, 0.0, values)
+    present = (~missing[:, gaps]).astype(np.float64)
+    stacked = np.hstack([values, present, np.ones((rows, 1))])
+    product = stacked.T @ stacked
+    where = np.full(width, stacked.shape[1] - 1)
+    where[gaps] = width + np.arange(len(gaps))
+    pick = np.concatenate([np.arange(width), where])
+    return product[np.ix_(pick, pick)]
+
+
+def dense(batch: pa.RecordBatch) -> Floats:
+    """A batch as a matrix, missing values as NaN."""
+    out = np.empty((batch.num_rows, batch.num_columns))
+    for at, column in enumerate(batch.columns):
+        out[:, at] = column.to_numpy(zero_copy_only=False)
+    return out
+
+
+def check_columns(reader: Reader, source: Source) -> None:
+    """All missing columns, then all columns of a kind that cannot be read, each at once."""
+    contract, peer = reader.contract, reader.peer
+    wanted = [contract.label.column, *(s.name for s in contract.shared), *contract.peer(peer).features]
+    names = {name: contract.column_of(peer, name) for name in wanted}
+    if absent := [column for column in names.values() if column not in reader.kinds]:
+        raise MissingColumn(
+            f"'{source.name}' lacks {_listed(absent)}, which the contract asks of '{peer}'. "
+            f"It has {_listed(list(reader.kinds))}. If only the name differs, map it under [peers.{peer}.columns]."
+        )
+    numeric = [s.name for s in contract.shared if s.edges is not None]
+    numeric += [name for name, f in contract.peers[peer].features.items() if isinstance(f, Numeric | Boolean)]
+    if wrong := [names[name] for name in numeric if reader.kind(name) == "other"]:
+        raise WrongType(
+            f"{_listed(wrong)} in '{source.name}' is neither number, truth value nor text. "
+            "Convert it to a number first, or leave it out of the contract."
+        )
+
+
+def check_blocks(blocks: pa.Table, source: Source, reader: Reader) -> None:
+    """No rows, cells that cannot be read, labels that were not agreed."""
+    if blocks.num_rows == 0:
+        raise EmptyTable(f"'{source.name}' has no rows. Give a table with at least one.")
+    if np.any(_array(blocks, "misread") > 0):
+        raise WrongType(
+            f"{_listed(misread_columns(source, reader))} in '{source.name}' holds text where the contract says "
+            f"{'numeric or boolean'}. Clean the column, leave such cells empty, or make it categorical."
+        )
+    if blocks.column("label").null_count:
+        label = reader.contract.label
+        raise UnknownLabel(
+            f"The label '{reader.contract.column_of(reader.peer, label.column)}' in '{source.name}' holds values other "
+            f"than '{show(label.positive)}' and '{show(label.negative)}', or is missing in some rows. "
+            "Leave those rows out, or correct [label] in the contract."
+        )
+
+
+def misread_columns(source: Source, reader: Reader) -> list[str]:
+    """Which columns hold cells that cannot be read; asked only after the fact."""
+    names = reader.convertible()
+    worst = [exp.func("MAX", exp.cast(reader.misread_in(name), "INT")).as_(f"m_{at}") for at, name in enumerate(names)]
+    found = source.table(exp.select(*worst).from_(ROWS)).to_pylist()[0]
+    return [reader.contract.column_of(reader.peer, name) for at, name in enumerate(names) if found[f"m_{at}"]]
+
+
+def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -> None:
+    """Infinities, and numbers whose squares overflow, show on the diagonal."""
+    bad = ~np.isfinite(np.diag(moments)[: len(columns)])
+    if bad.any():
+        names = [column.feature for column, wrong in zip(columns, bad, strict=True) if wrong]
+        raise NotFinite(
+            f"{_listed(names)} in '{source.name}' holds infinities or numbers too large to square. "
+            "Replace them by missing values or finite numbers."
+        )
+    if not np.isfinite(moments).all():
+        raise DataError(f"'{source.name}' has columns of such different size that their products overflow; rescale them.")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _array(table: pa.Table, name: str) -> Floats:
+    return table.column(name).to_numpy()
+
+
+def _matrix(table: pa.Table, prefix: str, width: int, dtype: type) -> np.ndarray:  # type: ignore[type-arg]
+    out = np.empty((table.num_rows, width), dtype=dtype)
+    for at in range(width):
+        out[:, at] = _array(table, f"{prefix}{at}")
+    return out

@@ -1,0 +1,86 @@
+"""Everything that can go wrong, as one tree.
+
+::
+
+    RadocraftError            exit 1
+    ├── ContractError         exit 1   the contract file itself has mistakes
+    ├── ContractMismatch      exit 3   a part or a tally belongs to another contract
+    ├── DataError             exit 1   the table does not fit the contract
+    │   ├── MissingColumn
+    │   ├── WrongType
+    │   ├── NotFinite
+    │   ├── EmptyTable
+    │   ├── UnknownLabel
+    │   └── OneClass
+    ├── PolicyRefusal         exit 4   the gate keeps a release back
+    ├── FileError             exit 1   a tally, part or model that cannot be read or written
+    │   └── Tampered
+    └── LearnError            exit 1   the parts cannot be learned from together
+
+A message says what happened, what was expected and what to do next. It never
+holds a row's value or a small count, since it may end up in somebody's log.
+"""
+
+from __future__ import annotations
+
+
+class RadocraftError(Exception):
+    """Base of every error raised on purpose; ``exit_code`` is what the command line returns."""
+
+    exit_code = 1
+
+
+class ContractError(RadocraftError):
+    """The contract has mistakes; the message lists all of them."""
+
+
+class ContractMismatch(RadocraftError):
+    """Two things made under different contracts were brought together."""
+
+    exit_code = 3
+
+
+class DataError(RadocraftError):
+    """The table does not fit the contract."""
+
+
+class MissingColumn(DataError):
+    """A column the contract names is not in the table."""
+
+
+class WrongType(DataError):
+    """A column cannot be read as the kind the contract says."""
+
+
+class NotFinite(DataError):
+    """A numeric column holds infinities, or numbers too large to square."""
+
+
+class EmptyTable(DataError):
+    """There are no rows."""
+
+
+class UnknownLabel(DataError):
+    """The label column holds something other than the agreed values."""
+
+
+class OneClass(DataError):
+    """Only one of the two labels occurs."""
+
+
+class PolicyRefusal(RadocraftError):
+    """The peer's own policy does not let this leave."""
+
+    exit_code = 4
+
+
+class FileError(RadocraftError):
+    """A file of ours cannot be read or written."""
+
+
+class Tampered(FileError):
+    """The content of a part does not match its hash."""
+
+
+class LearnError(RadocraftError):
+    """These parts cannot be learned from together."""

@@ -1,0 +1,120 @@
+"""What the blocks tell about the joined table's second moments, and what nobody can see.
+
+Symbols: ``mu_b`` is the mean vector of block b (1, shared, every peer's private
+columns), ``u_b`` its weight, ``M = sum_b u_b``. The loss of a classifier on the
+joined table needs ``r = X y`` and ``G = X X^T``. The first is known, the second up
+to how the rows of different peers pair up inside a block:
+
+    G = sum_b u_b mu_b mu_b^T + within                                   (docs, eq. 1)
+
+For one peer j the scatter inside blocks is known from its moments Q_j,
+
+    W_j = (M / N_j) (Q_j - sum_b n_jb mu_jb mu_jb^T)                     (docs, eq. 2)
+
+over its private columns and the shared ones (which vary only in rolled-up
+blocks). Split each private column into what the shared ones explain and the
+rest: ``beta_j = W_SS^+ W_Sj`` and ``V_j = W_jj - W_jS W_SS^+ W_Sj``. With
+``L = (0, I, beta_1, ..., beta_p)``
+
+    G = E + blockdiag(0, V_1, ..., V_p) + C,
+    E = sum_b u_b mu_b mu_b^T + L^T W_SS L                               (docs, eq. 3)
+
+where C, the unexplained covariance between peers, is what nobody can see. Its
+expectation over all matchings consistent with the signatures is 0. All terms
+are positive semi-definite by construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from radocraft.arrays import Floats
+from radocraft.blocks import Blocks
+from radocraft.learners.fit import Layout
+
+_RANK = 1e-10
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Second moments of the joined table: r and E are known, V_j only per peer."""
+
+    layout: Layout
+    total: float
+    r: Floats
+    between: Floats
+    explained: Floats
+    unexplained: tuple[Floats, ...]
+
+    def expected(self, stretch: Floats | None = None) -> Floats:
+        """E + blockdiag(V_j), each V_j stretched; without stretch the expectation of G."""
+        gram = self.explained.copy()
+        for at, (where, scatter) in enumerate(zip(self.layout.private, self.unexplained, strict=True)):
+            gram[where, where] += scatter if stretch is None else stretch[at] * scatter
+        return gram
+
+    def hidden(self, theta: Floats) -> Floats:
+        """For each peer ||V_j^(1/2) theta_j||."""
+        pieces = zip(self.layout.private, self.unexplained, strict=True)
+        return np.sqrt(np.array([max(theta[w] @ v @ theta[w], 0.0) for w, v in pieces]))
+
+
+def complete(blocks: Blocks) -> Completion:
+    """Assemble what is known about the joined table."""
+    layout = Layout.of(blocks)
+    weights, total = blocks.weights, float(blocks.weights.sum())
+    constant = [np.ones((len(blocks), 1))] if layout.intercept else []
+    means = np.hstack([*constant, blocks.shared_means, *(blocks.means(at) for at in range(len(blocks.cells)))])
+    between = (means.T * weights) @ means
+    scatters = [within_scatter(blocks, at, total) for at in range(len(blocks.cells))]
+    shared_width = layout.shared.stop - layout.shared.start
+    shared_scatter = np.mean([scatter[-1] for scatter in scatters], axis=0)
+    loading = np.zeros((shared_width, layout.size))
+    loading[:, layout.shared] = np.eye(shared_width)
+    for where, (slopes, _, _) in zip(layout.private, scatters, strict=True):
+        loading[:, where] = slopes
+    explained = between + loading.T @ shared_scatter @ loading
+    unexplained = tuple(rest for _, rest, _ in scatters)
+    return Completion(layout, total, means.T @ (weights * blocks.labels), between, symmetric(explained), unexplained)
+
+
+def within_scatter(blocks: Blocks, at: int, total: float) -> tuple[Floats, Floats, Floats]:
+    """Of one peer: slopes beta_j on the shared columns, the rest V_j, and W_SS."""
+    cells = blocks.cells[at]
+    seen = blocks.rows[at] > 0
+    sums = np.hstack([blocks.sums(at), blocks.shared_sums(at)])[seen]
+    rows = blocks.rows[at][seen].astype(np.float64)
+    moments = cells.moments[:-1, :-1]
+    scatter = symmetric(total / cells.total * (moments - (sums.T / rows) @ sums))
+    width = len(cells.columns)
+    own, cross, shared = scatter[:width, :width], scatter[width:, :width], scatter[width:, width:]
+    shared = positive(shared, _RANK * float(np.trace(moments[width:, width:])))
+    slopes = pseudo_inverse(shared) @ cross
+    rest = own - slopes.T @ shared @ slopes
+    return slopes, positive(rest, 0.0), shared
+
+
+def symmetric(matrix: Floats) -> Floats:
+    """Remove the rounding that makes a symmetric matrix lopsided."""
+    out: Floats = (matrix + matrix.T) / 2.0
+    return out
+
+
+def positive(matrix: Floats, floor: float) -> Floats:
+    """Set eigenvalues at or below ``floor`` to zero: what is left over from rounding."""
+    if not len(matrix):
+        return matrix
+    values, vectors = np.linalg.eigh(symmetric(matrix))
+    kept = np.where(values > floor, values, 0.0)
+    out: Floats = (vectors * kept) @ vectors.T
+    return out
+
+
+def pseudo_inverse(matrix: Floats) -> Floats:
+    """Moore-Penrose inverse of a positive semi-definite matrix."""
+    if not len(matrix):
+        return matrix
+    out: Floats = np.linalg.pinv(matrix, rcond=_RANK, hermitian=True)
+    return out

@@ -1,0 +1,55 @@
+"""What every learner gives back, and how the model's vector is laid out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from radocraft.arrays import Floats
+from radocraft.blocks import Blocks
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The coordinates of the model: the constant, the shared columns, then each peer's private columns."""
+
+    shared: slice
+    private: tuple[slice, ...]
+    size: int
+    intercept: bool
+
+    @classmethod
+    def of(cls, blocks: Blocks) -> Layout:
+        """The layout for these blocks."""
+        intercept = blocks.contract.intercept
+        widths = [int(intercept) + len(blocks.contract.shared_columns), *(len(c.columns) for c in blocks.cells)]
+        ends = list(accumulate(widths))
+        private = tuple(slice(low, high) for low, high in zip(ends, ends[1:], strict=False))
+        return cls(slice(int(intercept), ends[0]), private, ends[-1], intercept)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the strength of the regularisation was chosen: every candidate with its score, lowest best."""
+
+    method: str
+    chosen: float
+    candidates: tuple[float, ...]
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A learned classifier over the coordinates of `Layout`, and what is known about it.
+
+    ``losses`` are ridge losses on the training population; see each learner.
+    """
+
+    method: str
+    theta: Floats
+    layout: Layout
+    settings: dict[str, float | str]
+    tuning: Tuning | None
+    losses: dict[str, float] = field(default_factory=dict)
+    peer_losses: dict[str, float] = field(default_factory=dict)
+    within: Floats | None = None

@@ -1,0 +1,159 @@
+"""Expected matching with caution.
+
+Symbols as in `completion`: r, E, V_j, M. For a classifier theta, at ridge
+strength alpha (the constant is not penalised),
+
+    expected(theta) = 1 - 2 r^T theta / M + theta^T (E + blockdiag V_j) theta / M
+    worst(theta)    = 1 - 2 r^T theta / M + [theta^T E theta + (sum_j ||V_j^(1/2) theta_j||)^2] / M
+
+`expected` is the mean of the square loss over all matchings of rows consistent
+with the blocks, `worst` an upper bound on it for every one of them: the
+unexplained scatter is positive semi-definite with diagonal blocks V_j, whatever
+the matching (Cauchy-Schwarz). ``caution`` rho blends them,
+
+    minimise  (1 - rho) expected + rho worst + alpha ||theta||^2.
+
+With theta_l = 0 for every peer but j, `worst` is exactly peer j's own loss; so at
+caution 1 the model is never worse than the best peer alone, whatever the true
+matching. The square of the sum is solved by
+``(sum_j a_j)^2 = min over the simplex of sum_j a_j^2 / eta_j``: alternate
+``eta_j`` proportional to ``a_j`` with a ridge solve in which V_j is scaled by
+``(1 - rho) + rho / eta_j``.
+
+alpha is chosen by generalised cross-validation, closed form from one
+eigendecomposition of G / M and with no joined row:
+
+    loss(alpha) / (1 - df(alpha) / M)^2,   df(alpha) = sum_k lambda_k / (lambda_k + alpha).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from radocraft.arrays import Floats
+from radocraft.blocks import Blocks
+from radocraft.errors import LearnError
+from radocraft.learners.completion import Completion, complete
+from radocraft.learners.fit import Fit, Tuning
+
+ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
+_ROUNDS = 200
+_TOLERANCE = 1e-10
+
+
+def fit_matching(blocks: Blocks, caution: float = 0.25, alpha: float | None = None) -> Fit:
+    """Minimise the blend of expected and worst loss over all matchings of rows."""
+    if not 0.0 <= caution <= 1.0:
+        raise LearnError(f"caution must lie between 0 and 1, not {caution}.")
+    known = complete(blocks)
+    tuning = generalised_cross_validation(known) if alpha is None else None
+    strength = tuning.chosen if tuning is not None else float(alpha or 0.0)
+    problem = Ridge(known, strength)
+    theta = problem.cautious(caution)
+    return Fit(
+        method="matching",
+        theta=theta,
+        layout=known.layout,
+        settings={"caution": caution, "alpha": strength},
+        tuning=tuning,
+        losses={
+            "expected": problem.loss(theta, 0.0),
+            "guaranteed": problem.loss(theta, 1.0),
+        },
+        peer_losses={
+            peer: problem.loss(problem.alone(at), 0.0) for at, peer in enumerate(blocks.peers)
+        },
+        within=known.expected() - known.between,
+    )
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """The ridge problem at one strength."""
+
+    known: Completion
+    alpha: float
+
+    @property
+    def penalty(self) -> Floats:
+        """alpha on every coordinate but the constant."""
+        diagonal = np.full(self.known.layout.size, self.alpha)
+        diagonal[: self.known.layout.shared.start] = 0.0
+        return diagonal
+
+    def loss(self, theta: Floats, caution: float) -> float:
+        """Blend of expected (0) and worst (1) ridge loss."""
+        known = self.known
+        hidden = known.hidden(theta)
+        unseen = (1.0 - caution) * float(hidden @ hidden) + caution * float(hidden.sum()) ** 2
+        seen = float(theta @ known.explained @ theta)
+        return float(1.0 + (seen + unseen - 2.0 * known.r @ theta) / known.total + self.penalty @ theta**2)
+
+    def solve(self, gram: Floats, kept: Floats | None = None) -> Floats:
+        """Ridge under a second moment, all coordinates outside ``kept`` at zero."""
+        known = self.known
+        pick = np.arange(known.layout.size) if kept is None else kept
+        system = gram[np.ix_(pick, pick)] + np.diag(known.total * self.penalty[pick])
+        theta = np.zeros(known.layout.size)
+        theta[pick] = solve_positive(system, known.r[pick])
+        return theta
+
+    def alone(self, at: int) -> Floats:
+        """What peer ``at`` would learn from its own table."""
+        layout = self.known.layout
+        private = layout.private[at]
+        own = np.r_[0 : layout.shared.stop, private.start : private.stop]
+        return self.solve(self.known.expected(), own)
+
+    def cautious(self, caution: float) -> Floats:
+        """The minimiser at this caution, never worse than any peer alone on its own objective."""
+        best = self.solve(self.known.expected())
+        if caution == 0.0 or len(self.known.unexplained) < 2:
+            return best
+        candidates = [self.alternate(best, caution), *(self.alone(at) for at in range(len(self.known.unexplained)))]
+        return min(candidates, key=lambda theta: self.loss(theta, caution))
+
+    def alternate(self, theta: Floats, caution: float) -> Floats:
+        """Alternate the peers' shares eta with a ridge solve until the objective settles."""
+        value = self.loss(theta, caution)
+        for _ in range(_ROUNDS):
+            hidden = self.known.hidden(theta)
+            share = np.maximum(hidden / max(hidden.sum(), np.finfo(float).tiny), 1e-8)
+            stretch = (1.0 - caution) + caution / share
+            theta = self.solve(self.known.expected(stretch))
+            previous, value = value, self.loss(theta, caution)
+            if previous - value <= _TOLERANCE * abs(previous):
+                break
+        return theta
+
+
+def generalised_cross_validation(known: Completion) -> Tuning:
+    """Score every alpha in closed form; the constant is eliminated first."""
+    gram, r, spent = known.expected() / known.total, known.r / known.total, 0.0
+    floor = 1.0
+    if known.layout.intercept:
+        edge = gram[0, 1:]
+        floor, spent = 1.0 - r[0] ** 2, 1.0
+        gram, r = gram[1:, 1:] - np.outer(edge, edge), r[1:] - r[0] * edge
+    values, vectors = np.linalg.eigh(gram)
+    values, target = np.maximum(values, 0.0), vectors.T @ r
+    scores = []
+    for alpha in ALPHAS:
+        shrunk = target / (values + alpha)
+        loss = floor - 2.0 * target @ shrunk + values @ shrunk**2
+        freedom = spent + float(np.sum(values / (values + alpha)))
+        left = 1.0 - freedom / known.total
+        scores.append(float(max(loss, 0.0) / left**2) if left > 0 else float("inf"))
+    return Tuning("generalised cross-validation", ALPHAS[int(np.argmin(scores))], ALPHAS, tuple(scores))
+
+
+def solve_positive(system: Floats, target: Floats) -> Floats:
+    """Cholesky, or least squares where the system is singular (alpha 0 and fewer rows than columns)."""
+    try:
+        out: Floats = cho_solve(cho_factor(system), target)
+    except np.linalg.LinAlgError:
+        out = np.linalg.lstsq(system, target, rcond=None)[0]
+    return out

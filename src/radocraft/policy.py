@@ -1,0 +1,141 @@
+"""The gate: what a peer lets leave.
+
+`release` is the only way from a tally to a `Release`, and a part can be made
+from nothing else. Today's rule is the minimum number of rows: a block with
+fewer joins its siblings ("any" in place of its last code), and so on, at the
+end to the label alone, so that no rows are lost and no cell is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from radocraft.arrays import Ints
+from radocraft.cells import ROLLED, Cells, constant_columns, standardise
+from radocraft.contract import Contract, show
+from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
+from radocraft.tally import Tally
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A peer's own rules; they are never sent.
+
+    Parameters
+    ----------
+    min_rows
+        The fewest rows a released cell may hold, and the fewest present
+        values behind a released sum. 1 switches the rule off.
+    """
+
+    min_rows: int = 10
+
+    def __post_init__(self) -> None:
+        if self.min_rows < 1:
+            raise PolicyRefusal(f"min_rows must be at least 1, not {self.min_rows}.")
+
+
+@dataclass(frozen=True)
+class Release:
+    """Cells that passed the gate, with what the gate did to them."""
+
+    contract: Contract
+    cells: Cells
+    min_rows: int
+    blocks_rolled_up: int
+    rows_rolled_up: int
+    notes: tuple[str, ...] = field(default=())
+
+
+def release(tally: Tally, contract: Contract, policy: Policy | None = None) -> Release:
+    """Let a tally through the gate, rolling up what is too small to leave.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from radocraft import Contract, Policy, craft, open_source, release
+    >>> contract = Contract.parse('''
+    ... name = "risk"
+    ... label = { column = "bad", positive = 1, negative = 0 }
+    ... shared = [{ name = "age", edges = [40] }]
+    ... peers.bank.features = { income = "numeric" }
+    ... ''')
+    >>> rows = pa.table({"bad": [0, 0, 0, 1, 1], "age": [30, 35, 50, 30, 60], "income": [2.0, 3.0, 1.0, 4.0, 5.0]})
+    >>> released = release(craft(open_source(rows), contract, "bank"), contract, Policy(min_rows=2))
+    >>> released.cells.rows, released.cells.codes.ravel()
+    (array([3, 2]), array([-1, -1]))
+    """
+    policy = policy or Policy()
+    if tally.fingerprint != contract.fingerprint:
+        raise ContractMismatch("The tally was crafted under another contract; craft it anew under this one.")
+    exact = standardise(tally, contract)
+    check_labels(exact, contract, policy)
+    codes = rolled_up(exact, policy.min_rows)
+    moved = (codes == ROLLED).any(axis=1)
+    notes = [f"'{name}' is constant: it carries nothing and gets weight 0" for name in constant_columns(exact)]
+    return Release(
+        contract=contract,
+        cells=exact.grouped(codes),
+        min_rows=policy.min_rows,
+        blocks_rolled_up=int(moved.sum()),
+        rows_rolled_up=int(exact.rows[moved].sum()),
+        notes=tuple(notes),
+    )
+
+
+def check_labels(cells: Cells, contract: Contract, policy: Policy) -> None:
+    """Both labels must occur, in enough rows to show at least their totals."""
+    if len({*cells.labels.tolist()}) < 2:
+        raise OneClass(
+            f"Only one value of the label '{contract.label.column}' occurs at '{cells.peer}'. "
+            "A model needs both; check [label] in the contract, or give more rows."
+        )
+    for value, sign in zip(contract.label.values, (-1, 1), strict=True):
+        whole = cells.labels == sign
+        if cells.rows[whole].sum() < policy.min_rows:
+            raise PolicyRefusal(
+                f"'{cells.peer}' has fewer than {policy.min_rows} rows with label '{show(value)}', so not even their "
+                "total may leave. Give more rows; lower min_rows only if your data officer agrees."
+            )
+
+
+def rolled_up(cells: Cells, min_rows: int) -> Ints:
+    """New codes for every block, such that no group of equal codes and label is small."""
+    codes = cells.codes.copy()
+    for level in reversed(range(codes.shape[1])):
+        codes[too_small(codes, cells, min_rows), level] = ROLLED
+    while (small := too_small(codes, cells, min_rows)).any():
+        codes = absorb(codes, cells, int(cells.labels[small][0]))
+    return codes
+
+
+def too_small(codes: Ints, cells: Cells, min_rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Blocks whose group, as coded now, has too few rows or too few present values behind a sum."""
+    _, group = np.unique(np.column_stack([codes, cells.labels]), axis=0, return_inverse=True)
+    group = group.ravel()
+    rows = np.bincount(group, cells.rows)
+    small = rows < min_rows
+    for column in np.flatnonzero((cells.present < cells.rows[:, None]).any(axis=0)):
+        present = np.bincount(group, cells.present[:, column])
+        small |= (present > 0) & (present < min_rows)
+    return small[group]
+
+
+def absorb(codes: Ints, cells: Cells, label: int) -> Ints:
+    """Roll the smallest cell of a label that still has a code up to the label alone.
+
+    Needed when what is left over at the top is itself too small to leave.
+    """
+    coded = (cells.labels == label) & (codes != ROLLED).any(axis=1)
+    if not coded.any():
+        raise PolicyRefusal(
+            f"At '{cells.peer}' a column has too few present values for even a label's total to leave. "
+            "Leave that column out of the contract, or give more rows."
+        )
+    kinds, group = np.unique(codes[coded], axis=0, return_inverse=True)
+    smallest = np.argmin(np.bincount(group.ravel(), cells.rows[coded]))
+    codes = codes.copy()
+    codes[coded & (codes == kinds[smallest]).all(axis=1)] = ROLLED
+    return codes

@@ -1,0 +1,38 @@
+"""What crafting needs from an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from radocraft.encoding import Kind
+
+ROWS = exp.to_table("peer_rows")
+"""The name under which every statement finds the peer's table."""
+
+
+class Source(Protocol):
+    """A table that can answer an aggregate query and stream expressions over its rows."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages: a path or a table's name."""
+
+    @property
+    def sum_function(self) -> str:
+        """The engine's most exact sum of doubles."""
+
+    def kinds(self) -> dict[str, Kind]:
+        """The table's columns, in order, and how the engine holds each."""
+
+    def table(self, query: exp.Query) -> pa.Table:
+        """The answer of an aggregate query."""
+
+    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+        """The answer in pieces, in row order, never whole in memory."""
+
+    def sample(self, rows: int) -> exp.Query:
+        """A query over a sample of about that many rows."""

@@ -1,0 +1,152 @@
+"""Files and tables in memory, through an embedded DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from radocraft.encoding import Kind
+from radocraft.errors import DataError, EmptyTable, FileError
+from radocraft.sources.base import ROWS
+
+_BATCH = 65_536
+_TEXT_FILES = (".csv", ".tsv", ".txt")
+_NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "REAL", "NUMERIC")
+
+
+@dataclass(frozen=True)
+class DuckDBSource:
+    """A view named `ROWS` in a DuckDB connection of its own."""
+
+    name: str
+    connection: duckdb.DuckDBPyConnection
+    sum_function: str = "fsum"
+
+    def kinds(self) -> dict[str, Kind]:
+        """The view's columns and their kinds."""
+        with _explaining(self.name):
+            relation = self.connection.table(ROWS.sql())
+            return {
+                name: _kind(str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
+            }
+
+    def table(self, query: exp.Query) -> pa.Table:
+        """The answer, whole."""
+        with _explaining(self.name):
+            return self.connection.sql(query.sql("duckdb")).to_arrow_table()
+
+    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+        """The answer, streamed."""
+        with _explaining(self.name):
+            reader = self.connection.sql(query.sql("duckdb")).to_arrow_reader(_BATCH)
+            try:
+                yield from reader
+            finally:
+                reader.close()
+
+    def sample(self, rows: int) -> exp.Query:
+        """The first rows: any will do for its purpose, and these are the cheapest."""
+        return exp.select("*").from_(ROWS).limit(rows)
+
+
+def from_memory(data: Any) -> DuckDBSource:
+    """A data frame or Arrow table."""
+    try:
+        table = data if isinstance(data, pa.Table) else pa.table(data)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise DataError(
+            f"A {type(data).__name__} cannot be read as a table: {error}. "
+            "Give a path, a list of paths, or a pandas, Polars or Arrow table."
+        ) from error
+    connection = _connect()
+    connection.register(ROWS.sql(), table)
+    return DuckDBSource(type(data).__name__, connection)
+
+
+def from_files(paths: list[Path]) -> DuckDBSource:
+    """CSV or Parquet: files, folders and patterns, read as one table."""
+    files = [file for path in paths for file in _expand(path)]
+    name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    if not files:
+        raise FileError(f"There is no CSV or Parquet file at '{name}'. Check the path.")
+    for file in files:
+        if not file.exists():
+            raise FileError(f"There is no file '{file}'. Check the path.")
+        if file.stat().st_size == 0:
+            raise EmptyTable(f"'{file}' is empty. Give a file with a header and rows.")
+    kinds = {"text" if _suffix(file) in _TEXT_FILES else "parquet" for file in files}
+    if len(kinds) > 1:
+        raise FileError(f"'{name}' mixes CSV and Parquet files. Give one kind at a time.")
+    listed = exp.array(*(exp.Literal.string(str(file)) for file in files)).sql("duckdb")
+    options = "header = true, all_varchar = true" if kinds == {"text"} else "union_by_name = true"
+    function = "read_csv" if kinds == {"text"} else "read_parquet"
+    return _with_view(name, _connect(), f"{function}({listed}, {options})")
+
+
+def from_database(data: Any, table: str | None) -> DuckDBSource:
+    """A table of a DuckDB file, opened read-only, or of an open connection."""
+    if table is None:
+        raise DataError(f"'{data}' is a database: say which table, e.g. --table customers.")
+    if isinstance(data, duckdb.DuckDBPyConnection):
+        connection = data.cursor()
+    elif isinstance(data, str | Path):
+        if not Path(data).exists():
+            raise FileError(f"There is no database '{data}'. Check the path.")
+        connection = _opened(data)
+    else:
+        raise DataError(f"A {type(data).__name__} has no tables to name; leave `table` out.")
+    return _with_view(table, connection, exp.to_table(table, dialect="duckdb").sql("duckdb", identify=True))
+
+
+def _with_view(name: str, connection: duckdb.DuckDBPyConnection, relation: str) -> DuckDBSource:
+    with _explaining(name):
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS.sql()} AS SELECT * FROM {relation}")
+    return DuckDBSource(name, connection)
+
+
+def _opened(path: str | Path) -> duckdb.DuckDBPyConnection:
+    try:
+        return duckdb.connect(str(path), read_only=True)
+    except duckdb.Error as error:
+        raise FileError(f"'{path}' cannot be opened as a DuckDB database: {error}") from error
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"autoinstall_known_extensions": "false"})
+
+
+def _expand(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if _suffix(file) in (*_TEXT_FILES, ".parquet"))
+    if any(mark in path.name for mark in "*?["):
+        return sorted(path.parent.glob(path.name))
+    return [path]
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
+
+
+def _kind(duckdb_type: str) -> Kind:
+    if duckdb_type == "BOOLEAN":
+        return "boolean"
+    if duckdb_type.startswith(("VARCHAR", "ENUM")):
+        return "text"
+    is_number = any(word in duckdb_type for word in _NUMBERS) and "INTERVAL" not in duckdb_type
+    return "number" if is_number and not duckdb_type.endswith("]") else "other"
+
+
+@contextmanager
+def _explaining(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException) as error:
+        first = str(error).strip().splitlines()[0]
+        raise DataError(f"'{name}' could not be read: {first}") from error

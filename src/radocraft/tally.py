@@ -1,0 +1,136 @@
+"""The tally: a peer's exact block sums and moments. It never leaves the peer.
+
+Tallies add up: the tally of a table is the sum of the tallies of its pieces,
+so a peer crafts new rows onto yesterday's tally, and a cluster in pieces.
+
+Per block (signature and label) it holds the number of rows, and per private
+column the sum of its values and how many were present. Over the whole table it
+holds the moments of (values, present): with ``v`` the values, 0 where missing,
+and ``e`` the indicators of presence, the matrix sum over rows of
+``(v, e) (v, e)^T``. The moments of the shared features need no room of their
+own: a shared feature is constant in a block, so block sums give them exactly.
+
+Values are kept as ``(x - origin) / unit``. For columns whose centre and scale
+come from the data the origin is a guess from a sample, which only keeps large
+numbers from cancelling; `Tally.rebased` moves it without touching a row.
+
+The file is one NumPy archive with a JSON header, written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from radocraft.arrays import Floats, Ints
+from radocraft.contract import Contract
+from radocraft.errors import ContractMismatch, FileError
+from radocraft.storage import writing
+
+_VERSION = 1
+_ARRAYS = ("codes", "labels", "rows", "sums", "present", "moments", "origin", "unit")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Exact sums by block and moments of one peer's table.
+
+    Parameters
+    ----------
+    fingerprint, peer
+        The contract it was made under, and whose it is.
+    columns
+        Names of the private columns.
+    codes, labels, rows
+        Per block: the code of each shared feature, +1 or -1, number of rows.
+    sums, present
+        Per block and column: sum of the values, number of values present.
+    moments
+        Over the table: second moments of (values, present), 2d by 2d.
+    origin, unit
+        A value is kept as (x - origin) / unit.
+    """
+
+    fingerprint: str
+    peer: str
+    columns: tuple[str, ...]
+    codes: Ints
+    labels: Ints
+    rows: Ints
+    sums: Floats
+    present: Ints
+    moments: Floats
+    origin: Floats
+    unit: Floats
+
+    @property
+    def total(self) -> int:
+        """Rows in all."""
+        return int(self.rows.sum())
+
+    def rebased(self, origin: Floats, unit: Floats) -> Tally:
+        """The same tally with values kept as (x - origin) / unit."""
+        stretch, shift = self.unit / unit, (self.origin - origin) / unit
+        upper = np.hstack([np.diag(stretch), np.diag(shift)])
+        lower = np.hstack([np.zeros_like(upper[:, : len(shift)]), np.eye(len(shift))])
+        change = np.vstack([upper, lower])
+        return replace(
+            self,
+            sums=self.sums * stretch + self.present * shift,
+            moments=change @ self.moments @ change.T,
+            origin=origin,
+            unit=unit,
+        )
+
+    def __add__(self, other: Tally) -> Tally:
+        if self.fingerprint != other.fingerprint:
+            raise ContractMismatch("The two tallies were crafted under different contracts; craft both anew under one.")
+        if self.peer != other.peer:
+            raise ContractMismatch(f"The tallies are of two peers, '{self.peer}' and '{other.peer}'; they do not add.")
+        other = other.rebased(self.origin, self.unit)
+        keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
+        blocks, at = np.unique(keys, axis=0, return_inverse=True)
+
+        def pooled(mine: Floats | Ints, theirs: Floats | Ints) -> Floats | Ints:
+            both = np.concatenate([mine, theirs])
+            out = np.zeros((len(blocks), *both.shape[1:]), dtype=both.dtype)
+            np.add.at(out, at.ravel(), both)
+            return out
+
+        return replace(
+            self,
+            codes=blocks[:, :-1],
+            labels=blocks[:, -1],
+            rows=pooled(self.rows, other.rows),
+            sums=pooled(self.sums, other.sums),
+            present=pooled(self.present, other.present),
+            moments=self.moments + other.moments,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the tally to a file of the peer's own."""
+        header = {"version": _VERSION, "fingerprint": self.fingerprint, "peer": self.peer, "columns": self.columns}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with writing(path) as file:
+            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, contract: Contract) -> Tally:
+        """Read a tally back; it must belong to ``contract``."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                header = json.loads(str(archive["header"]))
+                arrays = {name: archive[name] for name in _ARRAYS}
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise FileError(f"'{path}' is not a readable tally: {error}. Craft it anew.") from error
+        if header["version"] != _VERSION:
+            raise FileError(f"'{path}' is a tally of format {header['version']}; this version reads {_VERSION}.")
+        if header["fingerprint"] != contract.fingerprint:
+            raise ContractMismatch(
+                f"'{path}' was crafted under another contract ({header['fingerprint'][:12]}) than this one "
+                f"({contract.fingerprint[:12]}). Craft the whole table anew."
+            )
+        return cls(header["fingerprint"], header["peer"], tuple(header["columns"]), **arrays)
