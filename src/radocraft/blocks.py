@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from radocraft.arrays import Floats, Ints
-from radocraft.cells import ROLLED, Cells, add_up
+from radocraft.arrays import Floats, Ints, Numbers, Truths, add_up, number_rows
+from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
 from radocraft.errors import LearnError
 from radocraft.part import Part
@@ -68,16 +69,18 @@ class Blocks:
     def weights(self) -> Floats:
         """The paper's u: the peers' row counts averaged by their number of columns."""
         widths = np.array([len(cells.columns) for cells in self.cells], dtype=np.float64)
-        return widths @ self.rows / widths.sum()
+        out: Floats = widths @ self.rows / widths.sum()
+        return out
 
     @cached_property
     def shared_means(self) -> Floats:
         """Mean encoding of the shared features in each block, over all peers' rows."""
         widths = [len(cells.columns) for cells in self.cells]
         total = sum(
-            width * self._pool(at, cells.shared) for at, (width, cells) in enumerate(zip(widths, self.cells, strict=True))
+            width * self._pool(at, cells.shared)
+            for at, (width, cells) in enumerate(zip(widths, self.cells, strict=True))
         )
-        return np.asarray(total) / (self.weights * sum(widths))[:, None]
+        return np.asarray(total / (self.weights * sum(widths))[:, None])
 
     def sums(self, at: int) -> Floats:
         """Sums of the private columns of peer ``at`` in each block."""
@@ -94,23 +97,22 @@ class Blocks:
         coarser level it has, with the same label if it can.
         """
         rows, sums = self.rows[at].astype(np.float64), self.sums(at)
-        means = np.divide(sums, rows[:, None], out=np.zeros_like(sums), where=rows[:, None] > 0)
+        means: Floats = np.divide(sums, rows[:, None], out=np.zeros_like(sums), where=rows[:, None] > 0)
         unseen = rows == 0
         for level in reversed(range(self.codes.shape[1])):
             unseen = _fill(means, unseen, np.column_stack([self.codes[:, :level], self.labels]), rows, sums)
         _fill(means, unseen, np.zeros((len(rows), 1), dtype=np.int64), rows, sums)
         return means
 
-    def _pool(self, at: int, values: Floats | Ints) -> Floats | Ints:
+    def _pool(self, at: int, values: Numbers) -> Numbers:
         return add_up(values, self.member[at], len(self))
 
 
-def _fill(means: Floats, unseen: Ints, keys: Ints, rows: Floats, sums: Floats) -> Ints:
+def _fill(means: Floats, unseen: Truths, keys: Ints, rows: Floats, sums: Floats) -> Truths:
     """Give unseen blocks the mean over all blocks with the same key; those still unseen come back."""
     if not unseen.any():
         return unseen
-    _, group = np.unique(keys, axis=0, return_inverse=True)
-    group = group.ravel()
+    group = number_rows(keys)
     count = np.bincount(group, rows)
     pooled = add_up(sums, group, len(count)) / np.maximum(count, 1.0)[:, None]
     now = unseen & (count[group] > 0)
@@ -143,20 +145,13 @@ def merge(parts: list[Part], contract: Contract) -> Blocks:
 
 def merge_cells(cells: tuple[Cells, ...], contract: Contract) -> Blocks:
     """`merge` for numbers already read."""
-    keys = [np.column_stack([peer.labels, peer.codes]) for peer in cells]
+    keys = np.vstack([np.column_stack([peer.labels, peer.codes]) for peer in cells])
     starts = np.cumsum([0, *(len(peer.rows) for peer in cells)])
-    links: list[tuple[Ints, Ints]] = []
-    for one in range(len(cells)):
-        for other in range(len(cells)):
-            if one != other:
-                mine, theirs = _covering(keys[one], keys[other])
-                links.append((mine + starts[one], theirs + starts[other]))
-    left = np.concatenate([np.empty(0, dtype=np.int64), *(link[0] for link in links)])
-    right = np.concatenate([np.empty(0, dtype=np.int64), *(link[1] for link in links)])
-    graph = coo_array((np.ones(len(left)), (left, right)), shape=(starts[-1], starts[-1]))
+    left, right = _links(keys, starts)
+    graph = coo_array((np.ones(len(left)), (left, right)), shape=(len(keys), len(keys)))
     count, block = connected_components(graph, directed=False)
-    codes, labels = _common_codes(np.vstack(keys), block, count)
-    member = tuple(block[low:high].astype(np.int64) for low, high in zip(starts, starts[1:], strict=False))
+    codes, labels = _common_codes(keys, block, count)
+    member = tuple(block[low:high].astype(np.int64) for low, high in pairwise(starts))
     blocks = Blocks(contract, cells, member, codes, labels)
     if len(cells) > 1 and not ((blocks.rows > 0).sum(axis=0) > 1).any():
         raise LearnError(
@@ -166,25 +161,26 @@ def merge_cells(cells: tuple[Cells, ...], contract: Contract) -> Blocks:
     return blocks
 
 
-def _covering(mine: Ints, theirs: Ints) -> tuple[Ints, Ints]:
-    """For each of my cells, the finest of their cells that contains it, where there is one."""
-    found = np.full(len(mine), -1, dtype=np.int64)
-    for level in reversed(range(1, mine.shape[1] + 1)):
-        coarse = mine.copy()
-        coarse[:, level:] = ROLLED
-        at = _positions(coarse, theirs)
-        found = np.where((found < 0) & (at >= 0), at, found)
-    hit = np.flatnonzero(found >= 0)
-    return hit, found[hit]
+def _links(keys: Ints, starts: Ints) -> tuple[Ints, Ints]:
+    """For each cell and each peer, the finest of the peer's cells that contains it, where there is one.
 
-
-def _positions(wanted: Ints, among: Ints) -> Ints:
-    """The index in ``among`` of each row of ``wanted``, -1 where it is not there."""
-    _, group = np.unique(np.vstack([among, wanted]), axis=0, return_inverse=True)
-    group = group.ravel()
-    place = np.full(group.max() + 1, -1, dtype=np.int64)
-    place[group[: len(among)]] = np.arange(len(among))
-    return place[group[len(among) :]]
+    ``keys`` are all peers' cells (label, codes), peer after peer; peer j's go from ``starts[j]`` to ``starts[j + 1]``.
+    """
+    levels = np.repeat(keys[None], keys.shape[1], axis=0)
+    for level in range(keys.shape[1]):
+        levels[level, :, level + 1 :] = ROLLED
+    number = number_rows(levels.reshape(-1, keys.shape[1])).reshape(levels.shape[:2])
+    left, right = [], []
+    for low, high in pairwise(starts):
+        place = np.full(number.max() + 1, -1, dtype=np.int64)
+        place[number[-1, low:high]] = np.arange(low, high)
+        found = np.full(len(keys), -1, dtype=np.int64)
+        for level in number[::-1]:
+            found = np.where(found < 0, place[level], found)
+        hit = np.flatnonzero(found >= 0)
+        left.append(hit)
+        right.append(found[hit])
+    return np.concatenate(left), np.concatenate(right)
 
 
 def _common_codes(keys: Ints, block: Ints, count: int) -> tuple[Ints, Ints]:

@@ -9,12 +9,10 @@ signature: the codes before the first "any" are known, those after it are not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Column, private_columns
 from radocraft.tally import Tally
@@ -62,19 +60,19 @@ class Cells:
 
     def grouped(self, codes: Ints) -> Cells:
         """Cells with equal new codes (and label) added together."""
-        keys, at = np.unique(np.column_stack([codes, self.labels]), axis=0, return_inverse=True)
-        at = at.ravel()
+        at = number_rows(np.column_stack([codes, self.labels]))
+        first = first_of_each(at)
         return Cells(
             self.peer,
             self.columns,
             self.centre,
             self.scale,
-            codes=keys[:, :-1],
-            labels=keys[:, -1],
-            rows=add_up(self.rows, at, len(keys)),
-            sums=add_up(self.sums, at, len(keys)),
-            present=add_up(self.present, at, len(keys)),
-            shared=add_up(self.shared, at, len(keys)),
+            codes=codes[first],
+            labels=self.labels[first],
+            rows=add_up(self.rows, at, len(first)),
+            sums=add_up(self.sums, at, len(first)),
+            present=add_up(self.present, at, len(first)),
+            shared=add_up(self.shared, at, len(first)),
             moments=self.moments,
         )
 
@@ -128,13 +126,3 @@ def constant_columns(cells: Cells) -> list[str]:
     variance = np.diag(cells.moments)[:width] / total - mean**2
     flat = variance <= _CONSTANT * np.maximum(mean**2, _CONSTANT)
     return [name for name, is_flat in zip(cells.columns, flat, strict=True) if is_flat]
-
-
-Numbers = TypeVar("Numbers", Floats, Ints)
-
-
-def add_up(values: Numbers, group: Ints, groups: int) -> Numbers:
-    """Sum the rows of ``values`` by group."""
-    ones = np.ones(len(group), dtype=values.dtype)
-    member = csr_array((ones, (group, np.arange(len(group)))), shape=(groups, len(group)))
-    return np.asarray(member @ values)

@@ -36,6 +36,7 @@ the way a number is written do not change it.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import tomllib
@@ -105,7 +106,7 @@ class Shared(_Agreed):
         if self.categories is not None:
             return (*map(show, self.categories), MISSING, UNSEEN)
         bounds = [-math.inf, *(self.edges or ()), math.inf]
-        return (*(interval(low, high) for low, high in zip(bounds, bounds[1:], strict=False)), MISSING)
+        return (*(interval(low, high) for low, high in itertools.pairwise(bounds)), MISSING)
 
     @cached_property
     def encoded(self) -> tuple[str, ...]:
@@ -197,7 +198,7 @@ class Contract(_Agreed):
     >>> contract.shared[0].codes
     ('(-inf, 40)', '[40, inf)', 'missing')
     >>> contract.fingerprint[:8]
-    '2fb4c5a2'
+    '92e7226e'
     """
 
     name: str = Field(min_length=1)
@@ -283,7 +284,9 @@ def _contradictions(contract: Contract) -> list[Mistake]:
     for place, name, role in entries:
         if name in owner:
             mistakes.append(
-                Mistake(place, f"'{name}' is already {owner[name]}", "list it once, or give one of the two another name")
+                Mistake(
+                    place, f"'{name}' is already {owner[name]}", "list it once, or give one of the two another name"
+                )
             )
         owner.setdefault(name, role)
     for peer, held in contract.peers.items():

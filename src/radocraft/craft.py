@@ -8,9 +8,11 @@ product. Memory is bounded by blocks and columns, never by rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sqlglot import exp
 from threadpoolctl import threadpool_limits
 
@@ -19,7 +21,7 @@ from radocraft.contract import Boolean, Contract, Numeric, show
 from radocraft.encoding import Column, Reader, double, private_columns
 from radocraft.errors import DataError, EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
 from radocraft.sources.base import ROWS, Source
-from radocraft.tally import Tally
+from radocraft.tally import Tally, second_moments
 
 _SAMPLE = 10_000
 
@@ -102,7 +104,10 @@ def guess_origin(source: Source, reader: Reader, columns: tuple[Column, ...]) ->
     raw = raw_values(reader)
     statistics: list[exp.Expr] = []
     for at in free:
-        statistics += [exp.func("AVG", raw[at]).as_(f"mean_{at}"), exp.func("STDDEV_SAMP", raw[at].copy()).as_(f"sd_{at}")]
+        statistics += [
+            exp.func("AVG", raw[at]).as_(f"mean_{at}"),
+            exp.func("STDDEV_SAMP", raw[at].copy()).as_(f"sd_{at}"),
+        ]
     sample = source.sample(_SAMPLE).subquery("peer_sample")
     answer = source.table(exp.select(*statistics).from_(sample)).to_pylist()[0]
     for at in free:
@@ -149,37 +154,16 @@ def block_statement(source: Source, reader: Reader, values: list[exp.Expr]) -> e
 
 
 def sum_moments(source: Source, values: list[exp.Expr], total: int, progress: Progress) -> Floats:
-    """Second moments of (values, present) over all rows, one batch at a time.
-
-    While no value of a column is missing its indicator of presence is the
-    constant, whose moments are the sums; only columns with gaps enter the
-    product twice.
-    """
+    """Second moments of (values, present) over all rows, one batch at a time."""
     query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
     moments = np.zeros((2 * len(values), 2 * len(values)))
     done = 0
     with threadpool_limits(limits=1, user_api="blas"):
         for batch in source.batches(query):
-            moments += batch_moments(dense(batch))
+            moments += second_moments(dense(batch))
             done += batch.num_rows
             progress("moments", done, total)
     return moments
-
-
-def batch_moments(values: Floats) -> Floats:
-    """Second moments of (values, present) of one batch, NaN meaning missing."""
-    rows, width = values.shape
-    missing = np.isnan(values)
-    gaps = np.flatnonzero(missing.any(axis=0))
-    if len(gaps):
-        values = np.where(missing, 0.0, values)
-    present = (~missing[:, gaps]).astype(np.float64)
-    stacked = np.hstack([values, present, np.ones((rows, 1))])
-    product = stacked.T @ stacked
-    where = np.full(width, stacked.shape[1] - 1)
-    where[gaps] = width + np.arange(len(gaps))
-    pick = np.concatenate([np.arange(width), where])
-    return product[np.ix_(pick, pick)]
 
 
 def dense(batch: pa.RecordBatch) -> Floats:
@@ -245,7 +229,9 @@ def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -
             "Replace them by missing values or finite numbers."
         )
     if not np.isfinite(moments).all():
-        raise DataError(f"'{source.name}' has columns of such different size that their products overflow; rescale them.")
+        raise DataError(
+            f"'{source.name}' has columns of such different size that their products overflow; rescale them."
+        )
 
 
 def _listed(names: list[str]) -> str:
@@ -253,10 +239,11 @@ def _listed(names: list[str]) -> str:
 
 
 def _array(table: pa.Table, name: str) -> Floats:
-    return table.column(name).to_numpy()
+    out: Floats = table.column(name).to_numpy()
+    return out
 
 
-def _matrix(table: pa.Table, prefix: str, width: int, dtype: type) -> np.ndarray:  # type: ignore[type-arg]
+def _matrix(table: pa.Table, prefix: str, width: int, dtype: type) -> NDArray[Any]:
     out = np.empty((table.num_rows, width), dtype=dtype)
     for at in range(width):
         out[:, at] = _array(table, f"{prefix}{at}")

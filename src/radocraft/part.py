@@ -73,14 +73,17 @@ class Part:
             metadata = json.loads((table.schema.metadata or {})[_KEY])
         except (OSError, pa.ArrowException, KeyError, ValueError) as error:
             raise FileError(
-                f"'{path}' is not a readable part: it is missing, cut short, or something else. Ask the peer for it again."
+                f"'{path}' is not a readable part: it is missing, cut short or something else. "
+                "Ask the peer for it again."
             ) from error
         if metadata.get("format") != FORMAT:
             raise FileError(f"'{path}' has format {metadata.get('format')}; this version of radocraft reads {FORMAT}.")
         part = cls(table.replace_schema_metadata(None), metadata)
         body = {key: value for key, value in metadata.items() if key != "hash"}
         if _hash(part.table, body) != metadata.get("hash"):
-            raise Tampered(f"'{path}' does not match its hash: it was changed after release. Ask the peer for it again.")
+            raise Tampered(
+                f"'{path}' does not match its hash: it was changed after release. Ask the peer for it again."
+            )
         return part
 
     def write(self, path: str | Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from radocraft.arrays import Ints
+from radocraft.arrays import Ints, Truths, number_rows
 from radocraft.cells import ROLLED, Cells, constant_columns, standardise
 from radocraft.contract import Contract, show
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
@@ -111,10 +111,9 @@ def rolled_up(cells: Cells, min_rows: int) -> Ints:
     return codes
 
 
-def too_small(codes: Ints, cells: Cells, min_rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def too_small(codes: Ints, cells: Cells, min_rows: int) -> Truths:
     """Blocks whose group, as coded now, has too few rows or too few present values behind a sum."""
-    _, group = np.unique(np.column_stack([codes, cells.labels]), axis=0, return_inverse=True)
-    group = group.ravel()
+    group = number_rows(np.column_stack([codes, cells.labels]))
     rows = np.bincount(group, cells.rows)
     small = rows < min_rows
     for column in np.flatnonzero((cells.present < cells.rows[:, None]).any(axis=0)):
@@ -134,8 +133,9 @@ def absorb(codes: Ints, cells: Cells, label: int) -> Ints:
             f"At '{cells.peer}' a column has too few present values for even a label's total to leave. "
             "Leave that column out of the contract, or give more rows."
         )
-    kinds, group = np.unique(codes[coded], axis=0, return_inverse=True)
-    smallest = np.argmin(np.bincount(group.ravel(), cells.rows[coded]))
+    among = np.flatnonzero(coded)
+    group = number_rows(codes[among])
+    smallest = int(np.argmin(np.bincount(group, cells.rows[among])))
     codes = codes.copy()
-    codes[coded & (codes == kinds[smallest]).all(axis=1)] = ROLLED
+    codes[among[group == smallest]] = ROLLED
     return codes

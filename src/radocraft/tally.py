@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, Numbers, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.storage import writing
@@ -66,6 +66,31 @@ class Tally:
     origin: Floats
     unit: Floats
 
+    @classmethod
+    def of_rows(
+        cls, contract: Contract, peer: str, columns: tuple[str, ...], *, codes: Ints, labels: Ints, values: Floats
+    ) -> Tally:
+        """The tally of coded rows in memory: per row its codes, its label and its raw values, NaN where missing."""
+        present = ~np.isnan(values)
+        origin: Floats = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+        shifted = values - origin
+        keys = np.column_stack([codes, labels])
+        block = number_rows(keys)
+        first = first_of_each(block)
+        return cls(
+            fingerprint=contract.fingerprint,
+            peer=peer,
+            columns=columns,
+            codes=codes[first],
+            labels=labels[first],
+            rows=np.bincount(block).astype(np.int64),
+            sums=add_up(np.where(present, shifted, 0.0), block, len(first)),
+            present=add_up(present.astype(np.int64), block, len(first)),
+            moments=second_moments(shifted),
+            origin=origin,
+            unit=np.ones(len(columns)),
+        )
+
     @property
     def total(self) -> int:
         """Rows in all."""
@@ -92,18 +117,16 @@ class Tally:
             raise ContractMismatch(f"The tallies are of two peers, '{self.peer}' and '{other.peer}'; they do not add.")
         other = other.rebased(self.origin, self.unit)
         keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
-        blocks, at = np.unique(keys, axis=0, return_inverse=True)
+        block = number_rows(keys)
+        first = first_of_each(block)
 
-        def pooled(mine: Floats | Ints, theirs: Floats | Ints) -> Floats | Ints:
-            both = np.concatenate([mine, theirs])
-            out = np.zeros((len(blocks), *both.shape[1:]), dtype=both.dtype)
-            np.add.at(out, at.ravel(), both)
-            return out
+        def pooled(mine: Numbers, theirs: Numbers) -> Numbers:
+            return add_up(np.concatenate([mine, theirs]), block, len(first))
 
         return replace(
             self,
-            codes=blocks[:, :-1],
-            labels=blocks[:, -1],
+            codes=keys[first, :-1],
+            labels=keys[first, -1],
             rows=pooled(self.rows, other.rows),
             sums=pooled(self.sums, other.sums),
             present=pooled(self.present, other.present),
@@ -134,3 +157,25 @@ class Tally:
                 f"({contract.fingerprint[:12]}). Craft the whole table anew."
             )
         return cls(header["fingerprint"], header["peer"], tuple(header["columns"]), **arrays)
+
+
+def second_moments(values: Floats) -> Floats:
+    """Second moments of (values, present) over some rows, NaN meaning missing.
+
+    While no value of a column is missing its indicator of presence is the
+    constant, whose moments are the sums; only columns with gaps enter the
+    product twice.
+    """
+    rows, width = values.shape
+    missing = np.isnan(values)
+    gaps = np.flatnonzero(missing.any(axis=0))
+    if len(gaps):
+        values = np.where(missing, 0.0, values)
+    present = (~missing[:, gaps]).astype(np.float64)
+    stacked = np.hstack([values, present, np.ones((rows, 1))])
+    product = stacked.T @ stacked
+    where = np.full(width, stacked.shape[1] - 1)
+    where[gaps] = width + np.arange(len(gaps))
+    pick = np.concatenate([np.arange(width), where])
+    out: Floats = product[np.ix_(pick, pick)]
+    return out

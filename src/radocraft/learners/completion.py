@@ -58,7 +58,7 @@ class Completion:
     def hidden(self, theta: Floats) -> Floats:
         """For each peer ||V_j^(1/2) theta_j||."""
         pieces = zip(self.layout.private, self.unexplained, strict=True)
-        return np.sqrt(np.array([max(theta[w] @ v @ theta[w], 0.0) for w, v in pieces]))
+        return np.array([max(float(theta[w] @ v @ theta[w]), 0.0) for w, v in pieces]) ** 0.5
 
 
 def complete(blocks: Blocks) -> Completion:
@@ -116,5 +116,4 @@ def pseudo_inverse(matrix: Floats) -> Floats:
     """Moore-Penrose inverse of a positive semi-definite matrix."""
     if not len(matrix):
         return matrix
-    out: Floats = np.linalg.pinv(matrix, rcond=_RANK, hermitian=True)
-    return out
+    return np.linalg.pinv(matrix, rcond=_RANK, hermitian=True).astype(np.float64)

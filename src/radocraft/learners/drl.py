@@ -35,7 +35,7 @@ def fit_drl(blocks: Blocks, regularisation: Literal["tuned", "identity"] = "tune
     layout = Layout.of(blocks)
     rados = block_rados(blocks)
     tuning = None
-    gamma = np.eye(layout.size)
+    gamma: Floats = np.eye(layout.size)
     if regularisation == "tuned":
         tuning = cross_validate(rados, layout, seed)
         gamma = weighted(layout, tuning.chosen)
@@ -49,8 +49,7 @@ def block_rados(blocks: Blocks) -> Floats:
     constant = [np.ones((len(blocks), 1))] if blocks.contract.intercept else []
     shared = np.hstack([*constant, blocks.shared_means]) * blocks.weights[:, None]
     stacked = np.hstack([shared, *(blocks.sums(at) for at in range(len(blocks.cells)))])
-    rados: Floats = (stacked * blocks.labels[:, None]).T
-    return rados
+    return (stacked * blocks.labels[:, None]).T.astype(np.float64)
 
 
 def weighted(layout: Layout, gamma: float) -> Floats:

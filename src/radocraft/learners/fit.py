@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks
@@ -24,7 +24,7 @@ class Layout:
         intercept = blocks.contract.intercept
         widths = [int(intercept) + len(blocks.contract.shared_columns), *(len(c.columns) for c in blocks.cells)]
         ends = list(accumulate(widths))
-        private = tuple(slice(low, high) for low, high in zip(ends, ends[1:], strict=False))
+        private = tuple(slice(low, high) for low, high in pairwise(ends))
         return cls(slice(int(intercept), ends[0]), private, ends[-1], intercept)
 
 

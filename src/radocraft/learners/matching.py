@@ -63,9 +63,7 @@ def fit_matching(blocks: Blocks, caution: float = 0.25, alpha: float | None = No
             "expected": problem.loss(theta, 0.0),
             "guaranteed": problem.loss(theta, 1.0),
         },
-        peer_losses={
-            peer: problem.loss(problem.alone(at), 0.0) for at, peer in enumerate(blocks.peers)
-        },
+        peer_losses={peer: problem.loss(problem.alone(at), 0.0) for at, peer in enumerate(blocks.peers)},
         within=known.expected() - known.between,
     )
 
@@ -155,5 +153,5 @@ def solve_positive(system: Floats, target: Floats) -> Floats:
     try:
         out: Floats = cho_solve(cho_factor(system), target)
     except np.linalg.LinAlgError:
-        out = np.linalg.lstsq(system, target, rcond=None)[0]
+        out = np.linalg.lstsq(system, target, rcond=None)[0].astype(np.float64)
     return out

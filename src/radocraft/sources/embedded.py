@@ -33,9 +33,7 @@ class DuckDBSource:
         """The view's columns and their kinds."""
         with _explaining(self.name):
             relation = self.connection.table(ROWS.sql())
-            return {
-                name: _kind(str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
-            }
+            return {name: _kind(str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)}
 
     def table(self, query: exp.Query) -> pa.Table:
         """The answer, whole."""
