@@ -15,7 +15,8 @@
     ├── PolicyRefusal         exit 4   the gate keeps a release back
     ├── FileError             exit 1   a tally, part or model that cannot be read or written
     │   └── Tampered
-    └── LearnError            exit 1   the parts cannot be learned from together
+    ├── LearnError            exit 1   the parts cannot be learned from together
+    └── StudyError            exit 1   an experiment that cannot be set up or read back
 
 A message says what happened, what was expected and what to do next. It never
 holds a row's value or a small count, since it may end up in somebody's log.
@@ -84,3 +85,7 @@ class Tampered(FileError):
 
 class LearnError(RadocraftError):
     """These parts cannot be learned from together."""
+
+
+class StudyError(RadocraftError):
+    """An experiment cannot be set up, or its data or results cannot be read."""
