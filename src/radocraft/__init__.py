@@ -2,9 +2,27 @@
 
 from radocraft.contract import Contract
 from radocraft.craft import craft
+from radocraft.example import example_peers
+from radocraft.learn import learn
+from radocraft.model import Model, explain, predict
 from radocraft.part import Part
 from radocraft.policy import Policy, release
 from radocraft.sources import open_source
+from radocraft.tally import Tally
 from radocraft.version import __version__
 
-__all__ = ["Contract", "Part", "Policy", "__version__", "craft", "open_source", "release"]
+__all__ = [
+    "Contract",
+    "Model",
+    "Part",
+    "Policy",
+    "Tally",
+    "__version__",
+    "craft",
+    "example_peers",
+    "explain",
+    "learn",
+    "open_source",
+    "predict",
+    "release",
+]

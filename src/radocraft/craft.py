@@ -17,10 +17,11 @@ from sqlglot import exp
 from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats
-from radocraft.contract import Boolean, Contract, Numeric, show
+from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
+from radocraft.contract import Contract
 from radocraft.encoding import Column, Reader, double, private_columns
-from radocraft.errors import DataError, EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
-from radocraft.sources.base import ROWS, Source
+from radocraft.sources import Source, open_source
+from radocraft.sources.base import ROWS
 from radocraft.tally import Tally, second_moments
 
 _SAMPLE = 10_000
@@ -33,15 +34,13 @@ def quiet(doing: str, done: int, total: int) -> None:
     """Progress that shows nothing."""
 
 
-def craft(
-    source: Source, contract: Contract, peer: str, *, onto: Tally | None = None, progress: Progress = quiet
-) -> Tally:
+def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None, progress: Progress = quiet) -> Tally:
     """Tally one peer's table under a contract.
 
     Parameters
     ----------
-    source
-        Where the rows are; see `open_source`.
+    data
+        Where the rows are: a path, a data frame, a source; see `open_source`.
     contract, peer
         What was agreed, and which of its peers this table belongs to.
     onto
@@ -52,7 +51,7 @@ def craft(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from radocraft import Contract, craft, open_source
+    >>> from radocraft import Contract, craft
     >>> contract = Contract.parse('''
     ... name = "risk"
     ... label = { column = "bad", positive = 1, negative = 0 }
@@ -60,10 +59,12 @@ def craft(
     ... peers.bank.features = { income = { kind = "numeric", centre = 0, scale = 1 } }
     ... ''')
     >>> rows = pa.table({"bad": [0, 0, 1], "age": [30, 35, 50], "income": [2.0, 3.0, 1.0]})
-    >>> tally = craft(open_source(rows), contract, "bank")
+    >>> tally = craft(rows, contract, "bank")
     >>> tally.rows, tally.sums.ravel()
     (array([2, 1]), array([5., 1.]))
     """
+    source = open_source(data)
+    contract.peer(peer)
     reader = Reader(contract, peer, source.kinds())
     columns = private_columns(contract, peer)
     check_columns(reader, source)
@@ -71,7 +72,10 @@ def craft(
     values = shifted(reader, columns, origin, unit)
     progress("block sums", 0, 0)
     blocks = source.table(block_statement(source, reader, values))
-    check_blocks(blocks, source, reader)
+    check_rows(blocks.num_rows, source)
+    if np.any(_array(blocks, "misread")):
+        check_read(reader, source)
+    check_labels(blocks.column("label").null_count, source, reader)
     total = int(np.sum(_array(blocks, "rows")))
     moments = sum_moments(source, values, total, progress)
     check_finite(moments, columns, source)
@@ -101,7 +105,7 @@ def guess_origin(source: Source, reader: Reader, columns: tuple[Column, ...]) ->
     free = [at for at, column in enumerate(columns) if column.centre is None]
     if not free:
         return origin, unit
-    raw = raw_values(reader)
+    raw = reader.private()
     statistics: list[exp.Expr] = []
     for at in free:
         statistics += [
@@ -119,16 +123,10 @@ def guess_origin(source: Source, reader: Reader, columns: tuple[Column, ...]) ->
     return origin, unit
 
 
-def raw_values(reader: Reader) -> list[exp.Expr]:
-    """One expression for each private column, in the order of `private_columns`."""
-    features = sorted(reader.contract.peers[reader.peer].features.items())
-    return [value for name, feature in features for value in reader.values(name, feature)]
-
-
 def shifted(reader: Reader, columns: tuple[Column, ...], origin: Floats, unit: Floats) -> list[exp.Expr]:
     """(value - origin) / unit, leaving out what would do nothing."""
     out = []
-    for value, o, u in zip(raw_values(reader), origin, unit, strict=True):
+    for value, o, u in zip(reader.private(), origin, unit, strict=True):
         moved = exp.paren(exp.Sub(this=value, expression=double(o))) if o != 0 else value
         out.append(exp.Div(this=moved, expression=double(u)) if u != 1 else moved)
     return out
@@ -172,70 +170,6 @@ def dense(batch: pa.RecordBatch) -> Floats:
     for at, column in enumerate(batch.columns):
         out[:, at] = column.to_numpy(zero_copy_only=False)
     return out
-
-
-def check_columns(reader: Reader, source: Source) -> None:
-    """All missing columns, then all columns of a kind that cannot be read, each at once."""
-    contract, peer = reader.contract, reader.peer
-    wanted = [contract.label.column, *(s.name for s in contract.shared), *contract.peer(peer).features]
-    names = {name: contract.column_of(peer, name) for name in wanted}
-    if absent := [column for column in names.values() if column not in reader.kinds]:
-        raise MissingColumn(
-            f"'{source.name}' lacks {_listed(absent)}, which the contract asks of '{peer}'. "
-            f"It has {_listed(list(reader.kinds))}. If only the name differs, map it under [peers.{peer}.columns]."
-        )
-    numeric = [s.name for s in contract.shared if s.edges is not None]
-    numeric += [name for name, f in contract.peers[peer].features.items() if isinstance(f, Numeric | Boolean)]
-    if wrong := [names[name] for name in numeric if reader.kind(name) == "other"]:
-        raise WrongType(
-            f"{_listed(wrong)} in '{source.name}' is neither number, truth value nor text. "
-            "Convert it to a number first, or leave it out of the contract."
-        )
-
-
-def check_blocks(blocks: pa.Table, source: Source, reader: Reader) -> None:
-    """No rows, cells that cannot be read, labels that were not agreed."""
-    if blocks.num_rows == 0:
-        raise EmptyTable(f"'{source.name}' has no rows. Give a table with at least one.")
-    if np.any(_array(blocks, "misread") > 0):
-        raise WrongType(
-            f"{_listed(misread_columns(source, reader))} in '{source.name}' holds text where the contract says "
-            f"{'numeric or boolean'}. Clean the column, leave such cells empty, or make it categorical."
-        )
-    if blocks.column("label").null_count:
-        label = reader.contract.label
-        raise UnknownLabel(
-            f"The label '{reader.contract.column_of(reader.peer, label.column)}' in '{source.name}' holds values other "
-            f"than '{show(label.positive)}' and '{show(label.negative)}', or is missing in some rows. "
-            "Leave those rows out, or correct [label] in the contract."
-        )
-
-
-def misread_columns(source: Source, reader: Reader) -> list[str]:
-    """Which columns hold cells that cannot be read; asked only after the fact."""
-    names = reader.convertible()
-    worst = [exp.func("MAX", exp.cast(reader.misread_in(name), "INT")).as_(f"m_{at}") for at, name in enumerate(names)]
-    found = source.table(exp.select(*worst).from_(ROWS)).to_pylist()[0]
-    return [reader.contract.column_of(reader.peer, name) for at, name in enumerate(names) if found[f"m_{at}"]]
-
-
-def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -> None:
-    """Infinities, and numbers whose squares overflow, show on the diagonal."""
-    bad = ~np.isfinite(np.diag(moments)[: len(columns)])
-    if bad.any():
-        names = [column.feature for column, wrong in zip(columns, bad, strict=True) if wrong]
-        raise NotFinite(
-            f"{_listed(names)} in '{source.name}' holds infinities or numbers too large to square. "
-            "Replace them by missing values or finite numbers."
-        )
-    if not np.isfinite(moments).all():
-        raise DataError(
-            f"'{source.name}' has columns of such different size that their products overflow; rescale them."
-        )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
 
 
 def _array(table: pa.Table, name: str) -> Floats:

@@ -85,6 +85,11 @@ class Reader:
             return [indicator(exp.EQ(this=code, expression=whole(at))) for at in range(len(feature.codes))]
         return [truth(raw) if isinstance(feature, Boolean) else number(raw, kind)]
 
+    def private(self) -> list[exp.Expr]:
+        """One expression for each private column, in the order of `private_columns`."""
+        features = sorted(self.contract.peers[self.peer].features.items())
+        return [value for name, feature in features for value in self.values(name, feature)]
+
     def misread(self) -> exp.Expr | None:
         """True where a cell holds something that is not of the kind the contract says; None if it cannot happen."""
         wrong = [self.misread_in(name) for name in self.convertible()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
+from typing import Literal
 
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks
@@ -17,6 +18,11 @@ class Layout:
     private: tuple[slice, ...]
     size: int
     intercept: bool
+
+    @property
+    def groups(self) -> tuple[slice, ...]:
+        """The shared columns, then each peer's."""
+        return (self.shared, *self.private)
 
     @classmethod
     def of(cls, blocks: Blocks) -> Layout:
@@ -45,11 +51,10 @@ class Fit:
     ``losses`` are ridge losses on the training population; see each learner.
     """
 
-    method: str
+    method: Literal["matching", "drl"]
     theta: Floats
     layout: Layout
     settings: dict[str, float | str]
     tuning: Tuning | None
     losses: dict[str, float] = field(default_factory=dict)
     peer_losses: dict[str, float] = field(default_factory=dict)
-    within: Floats | None = None

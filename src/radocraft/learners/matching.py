@@ -64,7 +64,6 @@ def fit_matching(blocks: Blocks, caution: float = 0.25, alpha: float | None = No
             "guaranteed": problem.loss(theta, 1.0),
         },
         peer_losses={peer: problem.loss(problem.alone(at), 0.0) for at, peer in enumerate(blocks.peers)},
-        within=known.expected() - known.between,
     )
 
 

@@ -26,7 +26,7 @@ def open_source(data: Any, *, table: str | None = None) -> Source:
     data
         A path (CSV, TSV, Parquet, a folder or a pattern of them, a DuckDB
         file), a list of paths, or an object with Arrow's C stream interface
-        (pandas, Polars, pyarrow, a DuckDB relation).
+        (pandas, Polars, pyarrow, a DuckDB relation). A source comes back as it is.
     table
         The table's name, where ``data`` is a DuckDB file or connection.
 
@@ -37,6 +37,8 @@ def open_source(data: Any, *, table: str | None = None) -> Source:
     >>> source.kinds()
     {'age': 'number', 'town': 'text'}
     """
+    if isinstance(data, Source):
+        return data
     if isinstance(data, str | Path):
         if Path(data).suffix in _DATABASES:
             return from_database(data, table)

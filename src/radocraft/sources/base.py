@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 from sqlglot import exp
@@ -14,6 +14,7 @@ ROWS = exp.to_table("peer_rows")
 """The name under which every statement finds the peer's table."""
 
 
+@runtime_checkable
 class Source(Protocol):
     """A table that can answer an aggregate query and stream expressions over its rows."""
 

@@ -1,0 +1,230 @@
+"""Scores for the rows of a table: with every peer's columns, or with some.
+
+A peer whose private columns are not in the table is filled in by what it
+contributes on average to rows of the same signature: the mean over the two
+labels of the signature's blocks, by their weights. Where a signature was not
+seen with both labels, the next coarser level that was seen with both decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import expit
+from sqlglot import exp
+
+from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows
+from radocraft.cells import ROLLED
+from radocraft.checks import check_read, check_rows, listed
+from radocraft.contract import Contract
+from radocraft.craft import dense
+from radocraft.encoding import Kind, Reader
+from radocraft.errors import MissingColumn, NotFinite
+from radocraft.model.record import Record
+from radocraft.sources import Source, open_source
+from radocraft.sources.base import ROWS
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of some rows, in their order.
+
+    ``probability`` is that of the positive label; ``positive`` says which rows
+    are given it; ``view`` lists the peers whose columns were in the table.
+    """
+
+    score: Floats
+    probability: Floats
+    positive: Truths
+    view: tuple[str, ...]
+
+
+def predict(model: Record, data: Any) -> Scores:
+    """Score every row of a table.
+
+    Columns are found under the contract's name or the peer's own. A peer none
+    of whose columns is there is filled in from block means; a peer of whom
+    some are missing is an error.
+
+    Parameters
+    ----------
+    model
+        What `learn` gave.
+    data
+        A path, a data frame, a source; see `open_source`.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=500)
+    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+    >>> scores = rc.predict(rc.learn(parts, contract), tables["insurer"])
+    >>> scores.view, scores.probability.shape
+    (('insurer',), (500,))
+    """
+    pieces = list(predict_batches(model, open_source(data)))
+    return Scores(
+        np.concatenate([piece.score for piece in pieces]),
+        np.concatenate([piece.probability for piece in pieces]),
+        np.concatenate([piece.positive for piece in pieces]),
+        pieces[0].view,
+    )
+
+
+def predict_batches(model: Record, source: Source) -> Iterator[Scores]:
+    """`predict` in pieces, in row order, for tables larger than memory."""
+    view = View.of(model.contract, model.peers, source)
+    absent = [peer for peer in model.peers if peer not in view.readers]
+    averages = Averages.of(model, absent)
+    count = 0
+    for batch in source.batches(view.query()):
+        count += batch.num_rows
+        check_view(batch, view, source)
+        score = model.intercept + view.score(model, batch) + averages.of_signatures(view.codes(batch))
+        log_odds = model.log_odds(score)
+        yield Scores(score, expit(log_odds), log_odds > 0, tuple(view.readers))
+    check_rows(count, source)
+
+
+@dataclass(frozen=True)
+class View:
+    """Which peers' columns a table has, and how to read them.
+
+    ``shared`` reads the shared features; ``readers`` the private features of
+    each peer that is there.
+    """
+
+    shared: Reader
+    readers: dict[str, Reader]
+
+    @classmethod
+    def of(cls, contract: Contract, peers: tuple[str, ...], source: Source) -> View:
+        """Find the contract's columns in a table."""
+        kinds = source.kinds()
+        readers = {}
+        for peer in peers:
+            reader = _reader(contract, peer, kinds)
+            wanted = {name: contract.column_of(peer, name) for name in contract.peers[peer].features}
+            found = [name for name in wanted if reader.contract.column_of(peer, name) in kinds]
+            if found and len(found) < len(wanted):
+                raise MissingColumn(
+                    f"'{source.name}' has some columns of '{peer}' but lacks "
+                    f"{listed([own for name, own in wanted.items() if name not in found])}. "
+                    f"Add them, or leave all of '{peer}' out to have it filled in from block means."
+                )
+            if found:
+                readers[peer] = reader
+        shared = next(iter(readers.values()), _reader(contract, None, kinds))
+        if lacking := [s.name for s in contract.shared if shared.contract.column_of(shared.peer, s.name) not in kinds]:
+            raise MissingColumn(
+                f"'{source.name}' lacks {listed(lacking)}, shared by all peers. It has {listed(list(kinds))}."
+            )
+        return cls(shared, readers)
+
+    @property
+    def all(self) -> list[Reader]:
+        """Every reader once."""
+        return list(self.readers.values()) or [self.shared]
+
+    def query(self) -> exp.Query:
+        """Codes, raw values of every peer that is there, and whether a cell cannot be read."""
+        columns = [self.shared.code(s).as_(f"code_{at}") for at, s in enumerate(self.shared.contract.shared)]
+        for number, reader in enumerate(self.readers.values()):
+            columns += [value.as_(f"value_{number}_{at}") for at, value in enumerate(reader.private())]
+        misread = [condition for reader in self.all if (condition := reader.misread()) is not None]
+        return exp.select(*columns, exp.or_(exp.false(), *misread).as_("misread")).from_(ROWS)
+
+    def codes(self, batch: pa.RecordBatch) -> Ints:
+        """The batch's signatures."""
+        width = len(self.shared.contract.shared)
+        return dense(batch.select([f"code_{at}" for at in range(width)])).astype(np.int64)
+
+    def score(self, model: Record, batch: pa.RecordBatch) -> Floats:
+        """What shared features and the private features that are there contribute."""
+        total: Floats = model.contract.encode_shared(self.codes(batch)) @ model.shared_weights
+        for number, peer in enumerate(self.readers):
+            coefficients = model.of_peer(peer)
+            centre = np.array([c.centre for c in coefficients])
+            raw = dense(batch.select([f"value_{number}_{at}" for at in range(len(coefficients))]))
+            total = total + np.nan_to_num(raw - centre, nan=0.0) @ np.array([c.raw for c in coefficients])
+        return total
+
+
+def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind]) -> Reader:
+    """A reader that finds a column under the contract's name, the peer's own or, if shared, another peer's.
+
+    Without a peer it reads the shared features alone.
+    """
+    name = peer or next(iter(contract.peers))
+    features = contract.peers[name].features if peer else {}
+    owners = {shared.name: (name, *contract.peers) for shared in contract.shared} | dict.fromkeys(features, (name,))
+    columns = {}
+    for feature, held_by in owners.items():
+        candidates = [feature, *(contract.column_of(owner, feature) for owner in held_by)]
+        columns[feature] = next((column for column in candidates if column in kinds), feature)
+    held = contract.peers[name].model_copy(update={"features": features, "columns": columns})
+    return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds)
+
+
+def check_view(batch: pa.RecordBatch, view: View, source: Source) -> None:
+    """No cell of the wrong kind, no infinities."""
+    if batch.column("misread").to_numpy(zero_copy_only=False).any():
+        for reader in view.all:
+            check_read(reader, source)
+    values = dense(batch.select([name for name in batch.schema.names if name.startswith("value_")]))
+    if np.isinf(values).any():
+        raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
+
+
+@dataclass(frozen=True)
+class Averages:
+    """What absent peers contribute on average, by signature.
+
+    ``codes``, ``positive`` and ``weights`` are the model's blocks, ``total`` the
+    absent peers' contributions to each.
+    """
+
+    codes: Ints
+    positive: Truths
+    weights: Floats
+    total: Floats
+    absent: bool
+
+    @classmethod
+    def of(cls, model: Record, absent: list[str]) -> Averages:
+        """The averages for these peers."""
+        blocks = model.blocks
+        total = np.sum([np.zeros(len(blocks.labels)), *(np.array(blocks.peers[peer]) for peer in absent)], axis=0)
+        return cls(model.block_codes, np.array(blocks.labels) > 0, np.array(blocks.weights), total, bool(absent))
+
+    @cached_property
+    def depth(self) -> Ints:
+        """How many codes of each block are known."""
+        return np.asarray((self.codes != ROLLED).sum(axis=1), dtype=np.int64)
+
+    def of_signatures(self, codes: Ints) -> Floats:
+        """The mean for each signature, from the finest level seen with both labels."""
+        out = np.zeros(len(codes))
+        missing = np.full(len(codes), self.absent)
+        for level in reversed(range(codes.shape[1] + 1)):
+            if missing.any():
+                mean, known = self.at_level(level, codes[missing])
+                rows = np.flatnonzero(missing)[known]
+                out[rows], missing[rows] = mean[known], False
+        return out
+
+    def at_level(self, level: int, codes: Ints) -> tuple[Floats, Truths]:
+        """Means over blocks that agree with a signature in its first codes, and whether both labels are among them."""
+        deep = np.flatnonzero(self.depth >= level)
+        number = number_rows(np.vstack([self.codes[deep, :level], codes[:, :level]]))
+        ours, theirs, groups = number[: len(deep)], number[len(deep) :], int(number.max()) + 1
+        weights, positive = self.weights[deep], self.positive[deep]
+        split = np.column_stack([weights * positive, weights * ~positive, weights * self.total[deep]])
+        summed = add_up(split, ours, groups)[theirs]
+        both = summed[:, :2].min(axis=1) > 0
+        return summed[:, 2] / np.where(both, summed[:, :2].sum(axis=1), 1.0), both
