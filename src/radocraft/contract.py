@@ -45,18 +45,28 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from radocraft.errors import ContractError, FileError
-from radocraft.mistakes import Mistake, from_validation, report
+from radocraft.mistakes import Mistake, contradictions, from_validation, report
 
 ANY = "any"
 MISSING = "missing"
 UNSEEN = "unseen"
 RESERVED = (ANY, MISSING, UNSEEN)
 
-Value = Annotated[bool | int | float | str, Field(union_mode="smart")]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+def _plain(value: object) -> object:
+    """A category or label as it is kept: a whole number has one form, however it is written."""
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, bool | int | str):
+        return value
+    raise ValueError("must be text, a finite number, true or false")
+
+
+Value = Annotated[bool | int | float | str, Field(union_mode="smart"), BeforeValidator(_plain)]
+Finite = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda number: number + 0.0)]  # no negative zero
 
 
 class _Agreed(BaseModel):
@@ -176,11 +186,15 @@ Feature = Annotated[
 ]
 
 
+def _where_different(columns: dict[str, str]) -> dict[str, str]:
+    return {name: column for name, column in columns.items() if name != column}
+
+
 class Peer(_Agreed):
     """What one peer brings: its private features, and its own column names where they differ."""
 
     features: dict[str, Feature] = Field(min_length=1)
-    columns: dict[str, str] = Field(default_factory=dict)
+    columns: Annotated[dict[str, str], AfterValidator(_where_different)] = Field(default_factory=dict)
 
 
 class Contract(_Agreed):
@@ -266,36 +280,28 @@ def _read(text: str) -> tuple[Contract | None, list[Mistake]]:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return None, [Mistake("the file", f"not valid TOML: {error}", "mend the syntax at that line")]
+    mistakes = contradictions(tree, text)
     try:
         contract = Contract.model_validate(tree)
     except ValidationError as error:
-        return None, from_validation(error, text)
-    mistakes = list(_contradictions(contract))
+        return None, [*from_validation(error, text), *mistakes]
+    mistakes += _columns_twice(contract)
     return (None, mistakes) if mistakes else (contract, [])
 
 
-def _contradictions(contract: Contract) -> list[Mistake]:
-    """What each entry alone cannot show: names used twice, or for nothing."""
-    mistakes = []
-    owner: dict[str, str] = {contract.label.column: "the label"}
-    entries = [(f"shared[{at}]", shared.name, "a shared feature") for at, shared in enumerate(contract.shared)]
-    for peer, held in contract.peers.items():
-        entries += [(f"peers.{peer}.features.{name}", name, f"a private feature of {peer}") for name in held.features]
-    for place, name, role in entries:
-        if name in owner:
-            mistakes.append(
-                Mistake(
-                    place, f"'{name}' is already {owner[name]}", "list it once, or give one of the two another name"
-                )
-            )
-        owner.setdefault(name, role)
-    for peer, held in contract.peers.items():
-        known = {contract.label.column, *(shared.name for shared in contract.shared), *held.features}
-        for name in held.columns:
-            if name not in known:
-                remedy = "on the left goes the contract's name, on the right the peer's column"
-                mistakes.append(Mistake(f"peers.{peer}.columns.{name}", f"'{name}' is no feature of {peer}", remedy))
-    return mistakes
+def _columns_twice(contract: Contract) -> list[Mistake]:
+    """A feature may not have the name of another's one-hot column."""
+    encoded = {column: shared.name for shared in contract.shared for column in shared.encoded if column != shared.name}
+    for held in contract.peers.values():
+        for name, feature in held.features.items():
+            if isinstance(feature, Categorical):
+                encoded |= {f"{name}={code}": name for code in feature.codes}
+    names = [*(shared.name for shared in contract.shared), *(n for p in contract.peers.values() for n in p.features)]
+    return [
+        Mistake(f"'{name}'", f"this is also a column of '{encoded[name]}' in the model", "give it another name")
+        for name in names
+        if name in encoded
+    ]
 
 
 def check_categories(categories: tuple[Value, ...]) -> None:
@@ -313,9 +319,9 @@ def show(value: Value) -> str:
     """A category or label as text: ``true``, ``3``, ``north``."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def interval(low: float, high: float) -> str:
     """A bin as text, closed on the left."""
-    return f"{'(' if math.isinf(low) else '['}{low:.12g}, {high:.12g})"
+    return f"{'(' if math.isinf(low) else '['}{show(low)}, {show(high)})"

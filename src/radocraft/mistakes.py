@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,7 +15,12 @@ _REMEDY = {
     "union_tag_invalid": 'kinds are "numeric", "boolean" and "categorical"',
     "union_tag_not_found": 'say what kind of feature it is, e.g. kind = "numeric"',
     "value_error": "",
+    "greater_than": "",
 }
+_KEY = r"""(?:"[^"]*"|'[^']*'|[\w\-]+)"""
+_DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
+_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
 
 
 @dataclass(frozen=True)
@@ -38,40 +45,89 @@ def from_validation(error: ValidationError, text: str) -> list[Mistake]:
     """What pydantic found, in our words."""
     mistakes = []
     for item in error.errors():
-        path = [step for step in item["loc"] if step not in ("numeric", "boolean", "categorical")]
-        line = line_of(path, text)
-        place = dotted(path) + (f" (line {line})" if line else "")
+        path = list(item["loc"])
+        if path[:1] == ["peers"] and path[2:3] == ["features"]:
+            del path[4:5]  # the kind of the feature, which is no step in the file
         problem = item["msg"].removeprefix("Value error, ")
-        mistakes.append(Mistake(place, problem, _REMEDY.get(item["type"], "see `radocraft contract new` for a draft")))
+        remedy = _REMEDY.get(item["type"], "see `radocraft contract new` for a draft")
+        mistakes.append(Mistake(place(path, text), problem, remedy))
     return mistakes
+
+
+def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
+    """What each entry alone cannot show: names used twice, or for nothing.
+
+    Takes the file as it is, sound or not, so that its other mistakes do not hide these.
+    """
+    label = _table(tree.get("label")).get("column")
+    shared = [_table(entry).get("name") for entry in _list(tree.get("shared"))]
+    peers = {peer: _table(held) for peer, held in _table(tree.get("peers")).items()}
+    entries: list[tuple[list[int | str], Any, str]] = [
+        (["shared", at, "name"], name, "a shared feature") for at, name in enumerate(shared)
+    ]
+    for peer, held in peers.items():
+        for name in _table(held.get("features")):
+            entries.append((["peers", peer, "features", name], name, f"a private feature of {peer}"))
+    mistakes = []
+    owner: dict[Any, str] = {label: "the label"}
+    for path, name, role in entries:
+        if isinstance(name, str) and name in owner:
+            remedy = "list it once, or give one of the two another name"
+            mistakes.append(Mistake(place(path, text), f"'{name}' is already {owner[name]}", remedy))
+        if isinstance(name, str):
+            owner.setdefault(name, role)
+    for peer, held in peers.items():
+        for name in _table(held.get("columns")):
+            if name not in (label, *shared, *_table(held.get("features"))):
+                where = place(["peers", peer, "columns", name], text)
+                remedy = "on the left goes the contract's name, on the right the peer's column"
+                mistakes.append(Mistake(where, f"'{name}' is no feature of {peer}", remedy))
+    return mistakes
+
+
+def _table(entry: Any) -> dict[str, Any]:
+    return entry if isinstance(entry, dict) else {}
+
+
+def _list(entry: Any) -> list[Any]:
+    return entry if isinstance(entry, list) else []
+
+
+def place(path: list[int | str], text: str) -> str:
+    """Where in the file: ``shared[0].edges (line 7)``."""
+    line = line_of(path, text)
+    return dotted(path) + (f" (line {line})" if line else "")
 
 
 def dotted(path: list[int | str]) -> str:
     """``('shared', 0, 'edges')`` as ``shared[0].edges``."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    text = ""
+    for step in path:
+        bare = isinstance(step, str) and re.fullmatch(r"[\w\-]+", step)
+        text += f"[{step}]" if isinstance(step, int) else f".{step if bare else json.dumps(step, ensure_ascii=False)}"
     return text.lstrip(".") or "the file"
 
 
 def line_of(path: list[int | str], text: str) -> int | None:
     """The line where the deepest part of ``path`` that is written out begins, if it can be told."""
-    names = [step for step in path if isinstance(step, str)]
-    nth = next((step for step in path if isinstance(step, int)), 0)
-    section: list[str] = []
-    seen: dict[str, int] = {}
-    best: tuple[int, int] | None = None
-    for number, raw in enumerate(text.splitlines(), start=1):
-        line = raw.split("#")[0].strip()
-        if header := re.fullmatch(r"\[\[?\s*([^\]]+?)\s*\]\]?", line):
-            section = [step.strip(" \"'") for step in header[1].split(".")]
-            seen[header[1]] = seen.get(header[1], -1) + 1
+    section: list[int | str] = []
+    tables: dict[tuple[int | str, ...], int] = {}
+    depth, found = 0, None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            section = _steps(header[2])
+            if header[1] == "[[":
+                tables[tuple(section)] = tables.get(tuple(section), -1) + 1
+                section = [*section, tables[tuple(section)]]
             here = section
-            in_place = not line.startswith("[[") or seen[header[1]] == nth
-        elif assignment := re.match(r"([\w\-\"'. ]+?)\s*=", line):
-            here = section + [step.strip(" \"'") for step in assignment[1].split(".")]
-            in_place = best is None or here[: len(section)] != section or seen.get(".".join(section), nth) == nth
+        elif assignment := _ASSIGNMENT.match(line):
+            here = section + _steps(assignment[1])
         else:
             continue
-        depth = len(here)
-        if in_place and here == names[:depth] and (best is None or depth > best[0]):
-            best = (depth, number)
-    return best[1] if best else None
+        if len(here) > depth and here == path[: len(here)]:
+            depth, found = len(here), number
+    return found
+
+
+def _steps(key: str) -> list[int | str]:
+    return [step.strip("\"'") for step in re.findall(_KEY, key)]
