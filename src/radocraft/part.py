@@ -16,7 +16,8 @@ A Parquet file (zstd), one row per cell, that any Parquet reader opens:
 and one JSON value under the key ``radocraft`` of the file's metadata: format
 version, contract and fingerprint, peer, time, what the policy did, centre and
 scale of every private column, the moment matrix over the whole table (private
-columns, shared columns, 1; base64 of little-endian doubles, row by row), and a
+columns, shared columns, 1; its upper triangle row by row, as base64 of
+little-endian doubles), and a
 SHA-256 over all of that and the table.
 """
 
@@ -69,9 +70,9 @@ class Part:
     def read(cls, path: str | Path) -> Part:
         """Read a part and check its format and its hash."""
         try:
-            table = pq.read_table(path)
-            metadata = json.loads((table.schema.metadata or {})[_KEY])
-        except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+            table = pq.read_table(path, partitioning=None)
+            metadata = {**json.loads((table.schema.metadata or {})[_KEY])}
+        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(
                 f"'{path}' is not a readable part: it is missing, cut short or something else. "
                 "Ask the peer for it again."
@@ -88,9 +89,15 @@ class Part:
 
     def write(self, path: str | Path) -> None:
         """Write the part to a Parquet file, whole or not at all."""
-        table = self.table.replace_schema_metadata({_KEY: json.dumps(self.metadata).encode()})
         with writing(path) as file:
-            pq.write_table(table, file, compression="zstd")
+            self._write(file)
+
+    def _write(self, sink: Any) -> None:
+        table = self.table.replace_schema_metadata({_KEY: json.dumps(self.metadata).encode()})
+        words = [name for name in table.column_names if name.startswith("shared:") or name == "label"]
+        pq.write_table(
+            table, sink, compression="zstd", use_dictionary=words, write_statistics=False, store_schema=False
+        )
 
     @property
     def peer(self) -> str:
@@ -101,8 +108,7 @@ class Part:
     def nbytes(self) -> int:
         """How many bytes leave, as a file."""
         sink = pa.BufferOutputStream()
-        table = self.table.replace_schema_metadata({_KEY: json.dumps(self.metadata).encode()})
-        pq.write_table(table, sink, compression="zstd")
+        self._write(sink)
         return int(sink.getvalue().size)
 
     def cells(self, contract: Contract) -> Cells:
@@ -204,12 +210,19 @@ def _describe(release: Release) -> dict[str, Any]:
         "columns": list(cells.columns),
         "centre": cells.centre.tolist(),
         "scale": cells.scale.tolist(),
-        "moments": base64.b64encode(cells.moments.astype("<f8").tobytes()).decode(),
+        "moments": _pack(cells.moments),
     }
 
 
+def _pack(moments: Floats) -> str:
+    upper = moments[np.triu_indices(len(moments))]
+    return base64.b64encode(upper.astype("<f8").tobytes()).decode()
+
+
 def _unpack(text: str, size: int) -> Floats:
-    return np.frombuffer(base64.b64decode(text), dtype="<f8").reshape(size, size).astype(np.float64)
+    moments = np.zeros((size, size))
+    moments[np.triu_indices(size)] = np.frombuffer(base64.b64decode(text), dtype="<f8")
+    return moments + np.triu(moments, 1).T
 
 
 def _hash(table: pa.Table, metadata: dict[str, Any]) -> str:

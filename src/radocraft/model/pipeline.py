@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from radocraft.arrays import Floats
 from radocraft.contract import Contract
-from radocraft.craft import dense
 from radocraft.model.record import Record
 from radocraft.model.scoring import View, check_view
 from radocraft.sources import open_source
@@ -51,8 +50,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         out = []
         for batch in source.batches(view.query()):
             check_view(batch, view, source)
-            names = [name for name in batch.schema.names if name.startswith("value_")]
-            values = dense(batch.select(names))
+            values = view.values(batch)
             values = np.where(np.isnan(values), np.array(self.centre), values)
             out.append(np.hstack([self.contract.encode_shared(view.codes(batch)), values]))
         return np.vstack(out)

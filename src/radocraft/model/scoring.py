@@ -67,7 +67,7 @@ def predict(model: Record, data: Any) -> Scores:
     >>> scores.view, scores.probability.shape
     (('insurer',), (500,))
     """
-    pieces = list(predict_batches(model, open_source(data)))
+    pieces = [scores for scores, _ in predict_batches(model, open_source(data))]
     return Scores(
         np.concatenate([piece.score for piece in pieces]),
         np.concatenate([piece.probability for piece in pieces]),
@@ -76,18 +76,21 @@ def predict(model: Record, data: Any) -> Scores:
     )
 
 
-def predict_batches(model: Record, source: Source) -> Iterator[Scores]:
-    """`predict` in pieces, in row order, for tables larger than memory."""
+def predict_batches(
+    model: Record, source: Source, keep: tuple[str, ...] = ()
+) -> Iterator[tuple[Scores, pa.RecordBatch]]:
+    """`predict` in pieces, in row order, for tables larger than memory; beside each the columns to keep."""
     view = View.of(model.contract, model.peers, source)
     absent = [peer for peer in model.peers if peer not in view.readers]
     averages = Averages.of(model, absent)
     count = 0
-    for batch in source.batches(view.query()):
+    for batch in source.batches(view.query(keep)):
         count += batch.num_rows
         check_view(batch, view, source)
         score = model.intercept + view.score(model, batch) + averages.of_signatures(view.codes(batch))
         log_odds = model.log_odds(score)
-        yield Scores(score, expit(log_odds), log_odds > 0, tuple(view.readers))
+        kept = batch.select([f"keep_{at}" for at in range(len(keep))])
+        yield Scores(score, expit(log_odds), log_odds > 0, tuple(view.readers)), kept
     check_rows(count, source)
 
 
@@ -131,28 +134,35 @@ class View:
         """Every reader once."""
         return list(self.readers.values()) or [self.shared]
 
-    def query(self) -> exp.Query:
-        """Codes, raw values of every peer that is there, and whether a cell cannot be read."""
+    def query(self, keep: tuple[str, ...] = ()) -> exp.Query:
+        """Codes, raw values of every peer that is there, whether a cell cannot be read, and columns to keep."""
         columns = [self.shared.code(s).as_(f"code_{at}") for at, s in enumerate(self.shared.contract.shared)]
         for number, reader in enumerate(self.readers.values()):
             columns += [value.as_(f"value_{number}_{at}") for at, value in enumerate(reader.private())]
         misread = [condition for reader in self.all if (condition := reader.misread()) is not None]
-        return exp.select(*columns, exp.or_(exp.false(), *misread).as_("misread")).from_(ROWS)
+        columns.append(exp.or_(exp.false(), *misread).as_("misread"))
+        if unknown := [name for name in keep if name not in self.shared.kinds]:
+            raise MissingColumn(
+                f"There is no column {listed(unknown)} to keep. There are {listed(list(self.shared.kinds))}."
+            )
+        columns += [exp.column(name, quoted=True).as_(f"keep_{at}") for at, name in enumerate(keep)]
+        return exp.select(*columns).from_(ROWS)
 
     def codes(self, batch: pa.RecordBatch) -> Ints:
         """The batch's signatures."""
         width = len(self.shared.contract.shared)
         return dense(batch.select([f"code_{at}" for at in range(width)])).astype(np.int64)
 
+    def values(self, batch: pa.RecordBatch) -> Floats:
+        """The batch's raw private values, peer after peer, NaN where missing."""
+        return dense(batch.select([name for name in batch.schema.names if name.startswith("value_")]))
+
     def score(self, model: Record, batch: pa.RecordBatch) -> Floats:
         """What shared features and the private features that are there contribute."""
-        total: Floats = model.contract.encode_shared(self.codes(batch)) @ model.shared_weights
-        for number, peer in enumerate(self.readers):
-            coefficients = model.of_peer(peer)
-            centre = np.array([c.centre for c in coefficients])
-            raw = dense(batch.select([f"value_{number}_{at}" for at in range(len(coefficients))]))
-            total = total + np.nan_to_num(raw - centre, nan=0.0) @ np.array([c.raw for c in coefficients])
-        return total
+        coefficients = [c for peer in self.readers for c in model.of_peer(peer)]
+        offsets = self.values(batch) - np.array([c.centre for c in coefficients])
+        private = np.nan_to_num(offsets, nan=0.0) @ np.array([c.raw for c in coefficients])
+        return np.asarray(model.contract.encode_shared(self.codes(batch)) @ model.shared_weights + private)
 
 
 def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind]) -> Reader:
@@ -176,8 +186,7 @@ def check_view(batch: pa.RecordBatch, view: View, source: Source) -> None:
     if batch.column("misread").to_numpy(zero_copy_only=False).any():
         for reader in view.all:
             check_read(reader, source)
-    values = dense(batch.select([name for name in batch.schema.names if name.startswith("value_")]))
-    if np.isinf(values).any():
+    if np.isinf(view.values(batch)).any():
         raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
 
 

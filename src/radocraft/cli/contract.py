@@ -1,0 +1,89 @@
+"""radocraft contract new|check|show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.terminal import Json, Output, err, out, print_json
+from radocraft.contract import Contract, check_contract
+from radocraft.draft import draft_contract
+from radocraft.errors import ContractError
+from radocraft.profile import Profile, profile
+from radocraft.storage import writing
+from radocraft.wording import describe_contract
+
+app = typer.Typer(help="Draft, check and explain the contract between the peers.", no_args_is_help=True)
+
+
+@app.command()
+def new(
+    peers: Annotated[list[str], typer.Argument(help="One PEER=FILE each: a profile (JSON), or the table itself.")],
+    name: Annotated[str, typer.Option(help="What the contract is about.")],
+    label: Annotated[str, typer.Option(help="The column to predict.")],
+    positive: Annotated[str | None, typer.Option(help="Its value to predict.")] = None,
+    negative: Annotated[str | None, typer.Option(help="Its other value.")] = None,
+    output: Output = None,
+) -> None:
+    """Draft a contract from what each peer may tell.
+
+    Example: radocraft contract new bank=bank.profile.json insurer=insurer.profile.json
+    --name "default within a year" --label defaulted --positive yes --negative no -o contract.toml
+    """
+    told = {}
+    for entry in peers:
+        peer, equals, path = entry.partition("=")
+        if not (peer and equals and path):
+            raise typer.BadParameter(f"'{entry}' is not PEER=FILE, e.g. bank=bank.profile.json")
+        told[peer] = Profile.load(path) if path.endswith(".json") else profile(path, outline=True)
+    text = draft_contract(told, name=name, label=label, positive=positive, negative=negative)
+    if output is None:
+        out.print(text, markup=False, soft_wrap=True, end="")
+        return
+    with writing(output) as file:
+        file.write(text.encode())
+    open_points = text.count("# AGREE:")
+    err.print(f"Wrote {output}.", end=" ")
+    err.print(f"{open_points} lines marked AGREE are left to fill in." if open_points else "Nothing is left open.")
+    err.print(f"Look at it, then: radocraft contract check {output}")
+
+
+@app.command()
+def check(
+    contract: Annotated[Path, typer.Argument(help="The contract file.")],
+    as_json: Json = False,
+) -> None:
+    """Report every mistake in a contract, each with its place and its remedy.
+
+    Example: radocraft contract check contract.toml
+    """
+    mistakes = check_contract(contract)
+    if as_json:
+        print_json({"ok": not mistakes, "mistakes": [vars(mistake) for mistake in mistakes]})
+    elif not mistakes:
+        found = Contract.load(contract)
+        out.print(f"{contract} is in order. Fingerprint {found.fingerprint[:16]}.")
+    else:
+        for mistake in mistakes:
+            out.print(f"[bold]{mistake.place}[/]", end=": ")
+            out.print(f"{mistake.problem}" + (f" ({mistake.remedy})" if mistake.remedy else ""), markup=False)
+    if mistakes:
+        raise typer.Exit(ContractError.exit_code)
+
+
+@app.command()
+def show(
+    contract: Annotated[Path, typer.Argument(help="The contract file.")],
+    as_json: Json = False,
+) -> None:
+    """Explain a contract in words.
+
+    Example: radocraft contract show contract.toml
+    """
+    agreed = Contract.load(contract)
+    if as_json:
+        print_json({"fingerprint": agreed.fingerprint, **agreed.model_dump(mode="json")})
+    else:
+        out.print(describe_contract(agreed), markup=False, soft_wrap=True)

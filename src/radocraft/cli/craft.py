@@ -1,0 +1,63 @@
+"""radocraft craft."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress, size
+from radocraft.contract import Contract
+from radocraft.craft import craft as craft_tally
+from radocraft.part import Part
+from radocraft.policy import Policy, release
+from radocraft.sources import open_source
+from radocraft.tally import Tally
+
+
+def craft(
+    table: Annotated[list[Path], typer.Argument(help="CSV or Parquet files, a folder of them, or a DuckDB file.")],
+    contract: ContractFile,
+    peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The part file to write.")],
+    name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
+    min_rows: Annotated[int, typer.Option(help="The fewest rows a released cell may hold.")] = 10,
+    onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
+    tally: Annotated[Path | None, typer.Option(help="Keep the exact sums here, for --onto. Never send it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Sum a peer's rows by block and write the part that may leave.
+
+    Example: radocraft craft --contract contract.toml --peer bank bank.parquet -o bank.part.parquet
+    """
+    agreed = Contract.load(contract)
+    source = open_source(table[0] if len(table) == 1 else list(table), table=name)
+    earlier = Tally.load(onto, agreed) if onto else None
+    with progress(f"craft {peer}", hidden=as_json) as report:
+        total = craft_tally(source, agreed, peer, onto=earlier, progress=report)
+    part = Part.seal(release(total, agreed, Policy(min_rows=min_rows)))
+    if tally is not None:
+        total.save(tally)
+    part.write(output)
+    summary = {
+        "part": str(output),
+        "peer": peer,
+        "rows": total.total,
+        "cells": part.table.num_rows,
+        "bytes": output.stat().st_size,
+        **part.metadata["policy"],
+        "notes": part.metadata["notes"],
+    }
+    if as_json:
+        print_json(summary)
+        return
+    out.print(
+        f"Wrote [bold]{output}[/]: {total.total:,} rows summed into {part.table.num_rows:,} cells, "
+        f"{size(output.stat().st_size)}. {part.metadata['policy']['guarantee'].capitalize()}."
+    )
+    if summary["blocks_rolled_up"]:
+        out.print(f"{summary['blocks_rolled_up']:,} small blocks were rolled up into coarser ones.")
+    for note in part.metadata["notes"]:
+        out.print(f"Note: {note}.", markup=False)
+    out.print(f"See what it holds: radocraft inspect {output}")

@@ -1,0 +1,68 @@
+"""radocraft learn."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.explain import print_certificate, print_effects
+from radocraft.cli.terminal import ContractFile, Json, out, print_json
+from radocraft.contract import Contract
+from radocraft.learn import learn as learn_model
+
+
+class Method(StrEnum):
+    """How to learn."""
+
+    matching = "matching"
+    drl = "drl"
+
+
+class Regularisation(StrEnum):
+    """The paper's Gamma."""
+
+    tuned = "tuned"
+    identity = "identity"
+
+
+def learn(
+    parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
+    contract: ContractFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    method: Annotated[Method, typer.Option(help="Expected matching, or the paper's DRL.")] = Method.matching,
+    caution: Annotated[
+        float, typer.Option(min=0, max=1, help="0 trusts what nobody can see, 1 is never worse than the best peer.")
+    ] = 0.25,
+    alpha: Annotated[
+        float | None, typer.Option(min=0, help="Ridge strength; chosen from the parts if left out.")
+    ] = None,
+    regularisation: Annotated[Regularisation, typer.Option(help="For drl: Gamma.")] = Regularisation.tuned,
+    as_json: Json = False,
+) -> None:
+    """Learn one model from the peers' parts.
+
+    Example: radocraft learn --contract contract.toml bank.part.parquet insurer.part.parquet -o model.json
+    """
+    agreed = Contract.load(contract)
+    model = learn_model(
+        list(parts),
+        agreed,
+        method=method.value,
+        caution=caution,
+        alpha=alpha,
+        regularisation=regularisation.value,
+    )
+    model.save(output)
+    if as_json:
+        print_json(model.model_dump(mode="json", exclude={"blocks", "contract"}))
+        return
+    rows = ", ".join(f"{origin.peer} ({origin.rows:,} rows in {origin.cells:,} cells)" for origin in model.learned_from)
+    out.print(f"Learned from {rows} by {model.method}; {len(model.blocks.labels):,} common blocks.")
+    print_certificate(model)
+    print_effects(model)
+    for note in model.notes:
+        out.print(f"Note: {note}.", markup=False)
+    out.print(f"Wrote [bold]{output}[/]. Next: radocraft predict {output} people.csv -o scores.csv")

@@ -1,0 +1,36 @@
+"""radocraft profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from radocraft.cli.terminal import Json, out, print_json
+from radocraft.profile import profile as profile_table
+from radocraft.sources import open_source
+
+
+def profile(
+    table: Annotated[Path, typer.Argument(help="CSV, Parquet, a folder of them, or a DuckDB file.")],
+    name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
+    outline: Annotated[
+        bool, typer.Option(help="Add rounded quartiles and frequent categories, to agree on codes.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Tell a table's columns and kinds, and no row of it.
+
+    Example: radocraft profile bank.parquet --outline --json > bank.profile.json
+    """
+    told = profile_table(open_source(table, table=name), outline=outline)
+    if as_json:
+        print_json(told.model_dump(mode="json", exclude_none=True))
+        return
+    grid = Table("column", "kind", *(["outline"] if outline else []), title=str(table), title_justify="left")
+    for column in told.columns:
+        sketch = column.categories or tuple(f"{edge:g}" for edge in column.quartiles or ())
+        grid.add_row(column.name, column.kind, *([", ".join(sketch)] if outline else []))
+    out.print(grid)

@@ -1,0 +1,49 @@
+"""A contract in words."""
+
+from __future__ import annotations
+
+from radocraft.contract import Boolean, Categorical, Contract, Feature, Numeric, Shared, show
+
+
+def describe_contract(contract: Contract) -> str:
+    """A contract in words, for those who must agree to it.
+
+    Examples
+    --------
+    >>> from radocraft import example_peers
+    >>> print(describe_contract(example_peers(rows=10)[0]).splitlines()[0])
+    "default within a year" predicts whether defaulted is yes (not no).
+    """
+    label = contract.label
+    lines = [
+        f'"{contract.name}" predicts whether {label.column} is {show(label.positive)} (not {show(label.negative)}).',
+        f"Fingerprint {contract.fingerprint[:16]}.",
+        "",
+        "Every peer groups its rows by the label and these shared features; a group with too few rows gives up",
+        "the last of them first:" if contract.shared else "the label alone; there is no shared feature.",
+    ]
+    lines += [f"  {at}. {shared.name}: {_shared(shared)}" for at, shared in enumerate(contract.shared, start=1)]
+    for peer, held in contract.peers.items():
+        lines += ["", f"{peer} adds, summed by group, never by row:"]
+        for name, feature in sorted(held.features.items()):
+            column = contract.column_of(peer, name)
+            renamed = f" (its column {column})" if column != name else ""
+            lines.append(f"  - {name}{renamed}: {_feature(feature)}")
+    lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
+    return "\n".join(lines)
+
+
+def _shared(shared: Shared) -> str:
+    order = "" if shared.encoding == "one-hot" else "; one number in that order"
+    return f"{', '.join(shared.codes)}{order}"
+
+
+def _feature(feature: Feature) -> str:
+    if isinstance(feature, Categorical):
+        return f"one of {', '.join(feature.codes)}"
+    if isinstance(feature, Boolean):
+        return "yes or no"
+    assert isinstance(feature, Numeric)
+    if feature.centre is None:
+        return "a number; its mean and standard deviation are released too"
+    return f"a number, as (value - {feature.centre:g}) / {feature.scale:g}"
