@@ -119,10 +119,12 @@ def centre_and_scale(tally: Tally, columns: tuple[Column, ...]) -> tuple[Floats,
     return centre, scale
 
 
-def constant_columns(cells: Cells) -> list[str]:
-    """Private columns with one value throughout: they carry nothing, and their weight will be 0."""
+def constant_features(cells: Cells, contract: Contract) -> list[str]:
+    """Private features with one value throughout: they carry nothing, and their weights will be 0."""
     width, total = len(cells.columns), cells.total
     mean = cells.moments[:width, -1] / total
     variance = np.diag(cells.moments)[:width] / total - mean**2
-    flat = variance <= _CONSTANT * np.maximum(mean**2, _CONSTANT)
-    return [name for name, is_flat in zip(cells.columns, flat, strict=True) if is_flat]
+    varying = variance > _CONSTANT * np.maximum(mean**2, _CONSTANT)
+    columns = private_columns(contract, cells.peer)
+    alive = {column.feature for column, varies in zip(columns, varying, strict=True) if varies}
+    return sorted({column.feature for column in columns} - alive)

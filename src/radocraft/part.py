@@ -70,8 +70,8 @@ class Part:
     def read(cls, path: str | Path) -> Part:
         """Read a part and check its format and its hash."""
         try:
-            table = pq.read_table(path, partitioning=None)
-            metadata = {**json.loads((table.schema.metadata or {})[_KEY])}
+            with pq.ParquetFile(path) as file:
+                table, metadata = file.read(), {**json.loads(file.metadata.metadata[_KEY])}
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(
                 f"'{path}' is not a readable part: it is missing, cut short or something else. "
@@ -93,11 +93,11 @@ class Part:
             self._write(file)
 
     def _write(self, sink: Any) -> None:
-        table = self.table.replace_schema_metadata({_KEY: json.dumps(self.metadata).encode()})
-        words = [name for name in table.column_names if name.startswith("shared:") or name == "label"]
-        pq.write_table(
-            table, sink, compression="zstd", use_dictionary=words, write_statistics=False, store_schema=False
-        )
+        words = [name for name in self.table.column_names if name.startswith("shared:") or name == "label"]
+        lean = {"compression": "zstd", "use_dictionary": words, "write_statistics": False, "store_schema": False}
+        with pq.ParquetWriter(sink, self.table.schema, **lean) as writer:
+            writer.write_table(self.table)
+            writer.add_key_value_metadata({_KEY: json.dumps(self.metadata)})
 
     @property
     def peer(self) -> str:

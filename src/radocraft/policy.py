@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from radocraft.arrays import Ints, Truths, number_rows
-from radocraft.cells import ROLLED, Cells, constant_columns, standardise
+from radocraft.arrays import Ints, Truths, first_of_each, number_rows
+from radocraft.cells import ROLLED, Cells, constant_features, standardise
 from radocraft.contract import Contract, show
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
 from radocraft.tally import Tally
@@ -74,7 +74,7 @@ def release(tally: Tally, contract: Contract, policy: Policy | None = None) -> R
     check_labels(exact, contract, policy)
     codes = rolled_up(exact, policy.min_rows)
     moved = (codes == ROLLED).any(axis=1)
-    notes = [f"'{name}' is constant: it carries nothing and gets weight 0" for name in constant_columns(exact)]
+    notes = [f"'{name}' is constant: it carries nothing" for name in constant_features(exact, contract)]
     return Release(
         contract=contract,
         cells=exact.grouped(codes),
@@ -125,7 +125,9 @@ def too_small(codes: Ints, cells: Cells, min_rows: int) -> Truths:
 def absorb(codes: Ints, cells: Cells, label: int) -> Ints:
     """Roll the smallest cell of a label that still has a code up to the label alone.
 
-    Needed when what is left over at the top is itself too small to leave.
+    Needed when what is left over at the top is itself too small to leave. A cell
+    inside another cell stays: everybody can tell where a peer's signature went,
+    because it is always the finest of the peer's cells that contains it.
     """
     coded = (cells.labels == label) & (codes != ROLLED).any(axis=1)
     if not coded.any():
@@ -135,7 +137,16 @@ def absorb(codes: Ints, cells: Cells, label: int) -> Ints:
         )
     among = np.flatnonzero(coded)
     group = number_rows(codes[among])
-    smallest = int(np.argmin(np.bincount(group, cells.rows[among])))
+    shown = [tuple(cell) for cell in codes[among[first_of_each(group)]].tolist()]
+    every = {*shown}
+    by_size = np.argsort(np.bincount(group, cells.rows[among]), kind="stable")
+    smallest = next(at for at in by_size if not every.intersection(coarser(shown[at])))
     codes = codes.copy()
     codes[among[group == smallest]] = ROLLED
     return codes
+
+
+def coarser(cell: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Every cell that contains this one, but itself and the label alone."""
+    known = sum(code != ROLLED for code in cell)
+    return [(*cell[:level], *[ROLLED] * (len(cell) - level)) for level in range(1, known)]

@@ -14,12 +14,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlglot import exp
 
-from radocraft.encoding import Kind, number, text
+from radocraft.encoding import Kind, number, text, truth
 from radocraft.errors import FileError
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 
 _MANY = 30
+_READABLE: tuple[Kind, ...] = ("number", "boolean")
 
 
 class ColumnProfile(BaseModel):
@@ -86,11 +87,14 @@ def profile(data: Any, *, outline: bool = False, min_rows: int = 10) -> Profile:
 
 
 def _seen_kind(source: Source, name: str) -> Kind:
-    """Text that reads as numbers throughout is a number: CSV files hold nothing but text."""
+    """Text that reads as numbers or truth values throughout is just that: CSV files hold nothing but text."""
     raw = exp.column(name, quoted=True)
-    readable, present = exp.func("COUNT", number(raw, "text")), exp.func("COUNT", raw.copy())
-    answer = source.table(exp.select(readable.as_("readable"), present.as_("present")).from_(ROWS)).to_pylist()[0]
-    return "number" if answer["present"] and answer["readable"] == answer["present"] else "text"
+    readings = {"present": raw, "number": number(raw, "text"), "boolean": truth(raw, "text")}
+    counts = [exp.func("COUNT", reading).as_(kind) for kind, reading in readings.items()]
+    found = source.table(exp.select(*counts).from_(ROWS)).to_pylist()[0]
+    if not found["present"]:
+        return "text"
+    return next((kind for kind in _READABLE if found[kind] == found["present"]), "text")
 
 
 def _quartiles(source: Source, name: str, held: Kind) -> tuple[float, ...] | None:

@@ -46,7 +46,7 @@ def new(
         file.write(text.encode())
     open_points = text.count("# AGREE:")
     err.print(f"Wrote {output}.", end=" ")
-    err.print(f"{open_points} lines marked AGREE are left to fill in." if open_points else "Nothing is left open.")
+    err.print(f"Fill in what is marked AGREE ({open_points})." if open_points else "Nothing is left open.")
     err.print(f"Look at it, then: radocraft contract check {output}")
 
 
