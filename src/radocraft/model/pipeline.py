@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from radocraft.arrays import Floats
 from radocraft.contract import Contract
 from radocraft.model.record import Record
-from radocraft.model.scoring import View, check_view
+from radocraft.model.scoring import View, checked_batches
 from radocraft.sources import open_source
 
 
@@ -48,8 +48,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         source = open_source(X)
         view = View.of(self.contract, self.peers, source)
         out = []
-        for batch in source.batches(view.query()):
-            check_view(batch, view, source)
+        for batch in checked_batches(view, source):
             values = view.values(batch)
             values = np.where(np.isnan(values), np.array(self.centre), values)
             out.append(np.hstack([self.contract.encode_shared(view.codes(batch)), values]))

@@ -83,15 +83,11 @@ def predict_batches(
     view = View.of(model.contract, model.peers, source)
     absent = [peer for peer in model.peers if peer not in view.readers]
     averages = Averages.of(model, absent)
-    count = 0
-    for batch in source.batches(view.query(keep)):
-        count += batch.num_rows
-        check_view(batch, view, source)
+    for batch in checked_batches(view, source, keep):
         score = model.intercept + view.score(model, batch) + averages.of_signatures(view.codes(batch))
         log_odds = model.log_odds(score)
         kept = batch.select([f"keep_{at}" for at in range(len(keep))])
         yield Scores(score, expit(log_odds), log_odds > 0, tuple(view.readers)), kept
-    check_rows(count, source)
 
 
 @dataclass(frozen=True)
@@ -181,13 +177,21 @@ def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind]) -> Rea
     return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds)
 
 
-def check_view(batch: pa.RecordBatch, view: View, source: Source) -> None:
-    """No cell of the wrong kind, no infinities."""
-    if batch.column("misread").to_numpy(zero_copy_only=False).any():
-        for reader in view.all:
-            check_read(reader, source)
-    if np.isinf(view.values(batch)).any():
-        raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
+def checked_batches(view: View, source: Source, keep: tuple[str, ...] = ()) -> Iterator[pa.RecordBatch]:
+    """The rows of a view, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows."""
+    count = 0
+    for batch in source.batches(view.query(keep)):
+        if batch.column("misread").to_numpy(zero_copy_only=False).any():
+            break
+        if np.isinf(view.values(batch)).any():
+            raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
+        count += batch.num_rows
+        yield batch
+    else:
+        check_rows(count, source)
+        return
+    for reader in view.all:
+        check_read(reader, source)
 
 
 @dataclass(frozen=True)
