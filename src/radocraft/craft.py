@@ -20,6 +20,7 @@ from radocraft.arrays import Floats
 from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Column, Reader, double, private_columns
+from radocraft.errors import ContractMismatch
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 from radocraft.tally import Tally, second_moments
@@ -63,8 +64,13 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
     >>> tally.rows, tally.sums.ravel()
     (array([2, 1]), array([5., 1.]))
     """
-    source = open_source(data)
     contract.peer(peer)
+    if onto is not None and (onto.fingerprint, onto.peer) != (contract.fingerprint, peer):
+        raise ContractMismatch(
+            f"The tally to add to was crafted under another contract or by another peer than '{peer}'. "
+            "Craft the whole table anew."
+        )
+    source = open_source(data)
     reader = Reader(contract, peer, source.kinds())
     columns = private_columns(contract, peer)
     check_columns(reader, source)
@@ -156,7 +162,7 @@ def sum_moments(source: Source, values: list[exp.Expr], total: int, progress: Pr
     query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
     moments = np.zeros((2 * len(values), 2 * len(values)))
     done = 0
-    with threadpool_limits(limits=1, user_api="blas"):
+    with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         for batch in source.batches(query):
             moments += second_moments(dense(batch))
             done += batch.num_rows

@@ -83,7 +83,7 @@ class Reader:
         if isinstance(feature, Categorical):
             code = coded(raw, kind, feature.categories)
             return [indicator(exp.EQ(this=code, expression=whole(at))) for at in range(len(feature.codes))]
-        return [truth(raw) if isinstance(feature, Boolean) else number(raw, kind)]
+        return [truth(raw, kind) if isinstance(feature, Boolean) else number(raw, kind)]
 
     def private(self) -> list[exp.Expr]:
         """One expression for each private column, in the order of `private_columns`."""
@@ -96,11 +96,14 @@ class Reader:
         return exp.or_(*wrong) if wrong else None
 
     def misread_in(self, name: str) -> exp.Expr:
-        """`misread` for one feature."""
-        raw = self.column(name)
+        """`misread` for one feature: what is there, is not NaN, and has no reading."""
+        raw, kind = self.column(name), self.kind(name)
         private = self.contract.peers[self.peer].features.get(name)
-        read = truth(raw) if isinstance(private, Boolean) else number(raw, "text")
-        return exp.and_(exp.Not(this=raw.copy().is_(exp.null())), read.is_(exp.null()))
+        read = truth(raw, kind) if isinstance(private, Boolean) else number(raw, kind)
+        there = [exp.Not(this=is_missing(raw, kind))]
+        if kind == "text":
+            there.append(exp.Not(this=exp.EQ(this=word(raw), expression=exp.Literal.string("nan"))))
+        return exp.and_(*there, read.is_(exp.null()))
 
     def convertible(self) -> list[str]:
         """Features read by converting text, so that a cell can fail to convert."""
@@ -124,10 +127,16 @@ def number(raw: exp.Expr, kind: Kind) -> exp.Expr:
     return exp.Nullif(this=cast(this=source, to=exp.DataType.build("DOUBLE")), expression=nan)
 
 
-def truth(raw: exp.Expr) -> exp.Expr:
+def truth(raw: exp.Expr, kind: Kind) -> exp.Expr:
     """The column as 1.0, 0.0 or NULL."""
-    word = exp.func("LOWER", exp.func("TRIM", text(raw)))
-    return exp.Case().when(word.copy().isin(*_TRUE), double(1)).when(word.copy().isin(*_FALSE), double(0))
+    if kind == "number":
+        return exp.Case().when(equals(raw, kind, 1), double(1)).when(equals(raw, kind, 0), double(0))
+    return exp.Case().when(word(raw).isin(*_TRUE), double(1)).when(word(raw).isin(*_FALSE), double(0))
+
+
+def word(raw: exp.Expr) -> exp.Expr:
+    """The column as text, in small letters and without spaces around it."""
+    return exp.func("LOWER", exp.func("TRIM", text(raw)))
 
 
 def binned(value: exp.Expr, edges: tuple[float, ...]) -> exp.Expr:
@@ -154,8 +163,8 @@ def is_missing(raw: exp.Expr, kind: Kind) -> exp.Expr:
 def equals(raw: exp.Expr, kind: Kind, value: Value) -> exp.Expr:
     """Numbers compare as numbers, truth values as truth values, all else as text."""
     if isinstance(value, bool):
-        return exp.EQ(this=truth(raw), expression=double(1 if value else 0))
-    if isinstance(value, int | float) and kind != "boolean":
+        return exp.EQ(this=truth(raw, kind), expression=double(1 if value else 0))
+    if isinstance(value, int | float) and kind in ("number", "text"):
         return exp.EQ(this=number(raw, kind), expression=double(value))
     return exp.EQ(this=text(raw), expression=exp.Literal.string(show(value)))
 

@@ -17,23 +17,34 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` that takes its place only when all went well.
 
     A full disk, a killed process or an error inside the block leaves ``path``
-    as it was.
+    as it was. A link stays a link; a device or a pipe is written to directly.
     """
-    target = Path(path)
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with _explaining(path), target.open("wb") as file:
+            yield file
+        return
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     except OSError as error:
-        raise FileError(f"Cannot write '{target}': {error.strerror or error}. Choose another place.") from error
+        raise FileError(f"Cannot write '{path}': {error.strerror or error}. Choose another place.") from error
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except OSError as error:
-        raise FileError(
-            f"Cannot write '{target}': {error.strerror or error}. Nothing was changed; free some space and try again."
-        ) from error
+        with _explaining(path):
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, target)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+@contextmanager
+def _explaining(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileError(
+            f"Cannot write '{path}': {error.strerror or error}. Nothing was changed; make room or choose another place."
+        ) from error

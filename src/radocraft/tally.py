@@ -20,6 +20,8 @@ The file is one NumPy archive with a JSON header, written whole or not at all.
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -144,11 +146,13 @@ class Tally:
     def load(cls, path: str | Path, contract: Contract) -> Tally:
         """Read a tally back; it must belong to ``contract``."""
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 header = json.loads(str(archive["header"]))
                 arrays = {name: archive[name] for name in _ARRAYS}
-        except (OSError, ValueError, KeyError, EOFError) as error:
-            raise FileError(f"'{path}' is not a readable tally: {error}. Craft it anew.") from error
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise FileError(
+                f"'{path}' is not a readable tally: it is missing, cut short or something else. Craft it anew."
+            ) from error
         if header["version"] != _VERSION:
             raise FileError(f"'{path}' is a tally of format {header['version']}; this version reads {_VERSION}.")
         if header["fingerprint"] != contract.fingerprint:

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, add_up
 from radocraft.blocks import Blocks, merge
+from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
 from radocraft.part import Part
 from radocraft.policy import Policy, release
@@ -53,6 +55,17 @@ class World:
             labels=self.labels[rows],
             values=self.values[at][rows],
         )
+
+    def table(self, at: int, rows: Ints | None = None) -> pa.Table:
+        """The peer's table as it would be in a file."""
+        rows = self.held[at] if rows is None else rows
+        columns = {"label": pa.array(self.labels[rows])}
+        for place, shared in enumerate(self.contract.shared):
+            raw = [*(shared.categories or ()), None, 99]
+            columns[shared.name] = pa.array([raw[code] for code in self.codes[rows, place]], pa.int64())
+        for place, name in enumerate(sorted(self.contract.peers[self.peers[at]].features)):
+            columns[name] = pa.array(self.values[at][rows, place])
+        return pa.table(columns)
 
     def parts(self, min_rows: int = 1) -> list[Part]:
         return [
@@ -208,3 +221,34 @@ def ridge(examples: Floats, labels: Ints | Floats, penalty: Floats) -> Floats:
 def ridge_loss(examples: Floats, labels: Ints | Floats, theta: Floats, penalty: Floats) -> float:
     """Mean of (1 - y theta^T x)^2, and the penalty."""
     return float(np.mean((1.0 - labels * (examples @ theta)) ** 2) + penalty @ theta**2)
+
+
+def finest_cell(cells: Cells, codes: Ints, labels: Ints) -> Ints:
+    """For each row the finest of the peer's cells that contains its signature, -1 if there is none."""
+    blocks, block = np.unique(np.column_stack([codes, labels]), axis=0, return_inverse=True)
+    finest = np.full(len(blocks), -1)
+    known = (cells.codes != ROLLED).sum(axis=1)
+    for at, (*signature, label) in enumerate(blocks.tolist()):
+        around = ((cells.codes == signature) | (cells.codes == ROLLED)).all(axis=1) & (cells.labels == label)
+        if around.any():
+            finest[at] = np.argmax(np.where(around, known, -1))
+    return finest[block.reshape(-1)]
+
+
+def assert_same_cells(one: Cells, other: Cells, world: World, at: int) -> None:
+    """Equal to 1e-12, where a sum is measured by the sum of the absolute values that went into it."""
+    np.testing.assert_array_equal(one.codes, other.codes)
+    np.testing.assert_array_equal(one.labels, other.labels)
+    np.testing.assert_array_equal(one.rows, other.rows)
+    np.testing.assert_array_equal(one.present, other.present)
+    np.testing.assert_array_equal(one.shared, other.shared)
+    np.testing.assert_allclose(one.scale, other.scale, rtol=1e-12)
+    assert (np.abs(one.centre - other.centre) <= 1e-12 * (np.abs(one.centre) + one.scale)).all()
+    rows = world.held[at]
+    values = np.abs(np.nan_to_num((world.values[at][rows] - one.centre) / one.scale, nan=0.0))
+    cell = finest_cell(one, world.codes[rows], world.labels[rows])
+    np.testing.assert_array_equal(np.bincount(cell, minlength=len(one.rows)), one.rows)
+    assert (np.abs(one.sums - other.sums) <= 1e-12 * add_up(values, cell, len(one.rows))).all()
+    shared = np.abs(world.contract.encode_shared(world.codes[rows]))
+    everything = np.hstack([values, shared, np.ones((len(rows), 1))])
+    assert (np.abs(one.moments - other.moments) <= 1e-12 * (everything.T @ everything)).all()

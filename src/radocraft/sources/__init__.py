@@ -43,7 +43,7 @@ def open_source(data: Any, *, table: str | None = None) -> Source:
         if Path(data).suffix in _DATABASES:
             return from_database(data, table)
         return from_files([Path(data)])
-    if isinstance(data, list | tuple):
+    if isinstance(data, list | tuple) and all(isinstance(path, str | Path) for path in data):
         return from_files([Path(path) for path in data])
     if table is not None:
         return from_database(data, table)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from radocraft.encoding import Kind
 
-ROWS = exp.to_table("peer_rows")
+ROWS = exp.to_table("radocraft_rows")
 """The name under which every statement finds the peer's table."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +18,13 @@ from radocraft.errors import DataError, EmptyTable, FileError
 from radocraft.sources.base import ROWS
 
 _BATCH = 65_536
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    # The statistics in a Parquet file leave NaN out; DuckDB would decide from them that there is none.
+    "disabled_optimizers": "statistics_propagation",
+}
 _TEXT_FILES = (".csv", ".tsv", ".txt")
-_NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "REAL", "NUMERIC")
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM")
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ def from_memory(data: Any) -> DuckDBSource:
 def from_files(paths: list[Path]) -> DuckDBSource:
     """CSV or Parquet: files, folders and patterns, read as one table."""
     files = [file for path in paths for file in _expand(path)]
-    name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    name = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else "".join(map(str, paths))
     if not files:
         raise FileError(f"There is no CSV or Parquet file at '{name}'. Check the path.")
     for file in files:
@@ -82,7 +88,7 @@ def from_files(paths: list[Path]) -> DuckDBSource:
     kinds = {"text" if _suffix(file) in _TEXT_FILES else "parquet" for file in files}
     if len(kinds) > 1:
         raise FileError(f"'{name}' mixes CSV and Parquet files. Give one kind at a time.")
-    listed = exp.array(*(exp.Literal.string(str(file)) for file in files)).sql("duckdb")
+    listed = exp.array(*(exp.Literal.string(_as_written(file)) for file in files)).sql("duckdb")
     options = "header = true, all_varchar = true" if kinds == {"text"} else "union_by_name = true"
     function = "read_csv" if kinds == {"text"} else "read_parquet"
     return _with_view(name, _connect(), f"{function}({listed}, {options})")
@@ -111,21 +117,27 @@ def _with_view(name: str, connection: duckdb.DuckDBPyConnection, relation: str) 
 
 def _opened(path: str | Path) -> duckdb.DuckDBPyConnection:
     try:
-        return duckdb.connect(str(path), read_only=True)
+        return duckdb.connect(str(path), read_only=True, config=_SETTINGS)
     except duckdb.Error as error:
         raise FileError(f"'{path}' cannot be opened as a DuckDB database: {error}") from error
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    return duckdb.connect(config=_SETTINGS)
 
 
 def _expand(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if _suffix(file) in (*_TEXT_FILES, ".parquet"))
-    if any(mark in path.name for mark in "*?["):
+        kinds = (*_TEXT_FILES, ".parquet")
+        return sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in kinds)
+    if any(mark in path.name for mark in "*?[") and not path.exists():
         return sorted(path.parent.glob(path.name))
     return [path]
+
+
+def _as_written(file: Path) -> str:
+    """The file's name as a pattern that only it matches."""
+    return re.sub(r"([*?\[])", r"[\1]", str(file))
 
 
 def _suffix(path: Path) -> str:
@@ -137,8 +149,7 @@ def _kind(duckdb_type: str) -> Kind:
         return "boolean"
     if duckdb_type.startswith(("VARCHAR", "ENUM")):
         return "text"
-    is_number = any(word in duckdb_type for word in _NUMBERS) and "INTERVAL" not in duckdb_type
-    return "number" if is_number and not duckdb_type.endswith("]") else "other"
+    return "number" if _NUMBER.fullmatch(duckdb_type) else "other"
 
 
 @contextmanager
