@@ -7,13 +7,18 @@ related inside blocks as they are in life. The label follows a logistic model.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
+from radocraft.errors import FileError
+from radocraft.storage import writing
 
 CONTRACT = """\
 name = "default within a year"
@@ -72,6 +77,26 @@ def example_peers(rows: int = 1000, seed: int = 0) -> tuple[Contract, dict[str, 
         table = people.select(names).rename_columns([contract.column_of(peer, name) for name in names])
         tables[peer] = table.take(pa.array(rng.permutation(rows)))
     return contract, tables
+
+
+def write_example(folder: str | Path, rows: int = 10_000) -> list[Path]:
+    """Write both peers' tables, the contract and new people to score to a folder."""
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"Cannot make the folder '{target}': {error.strerror}. Choose another place.") from error
+    _, tables = example_peers(rows)
+    paths = [target / name for name in ("contract.toml", "bank.csv", "insurer.parquet", "people.csv")]
+    with writing(paths[0]) as file:
+        file.write(CONTRACT.encode())
+    with writing(paths[1]) as file:
+        pa.csv.write_csv(tables["bank"], file)
+    with writing(paths[2]) as file:
+        pq.write_table(tables["insurer"], file)
+    with writing(paths[3]) as file:
+        pa.csv.write_csv(example_people(1000, seed=1).drop_columns(["defaulted"]), file)
+    return paths
 
 
 def example_people(rows: int = 1000, seed: int = 0) -> pa.Table:

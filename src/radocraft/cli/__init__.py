@@ -9,6 +9,7 @@ import typer
 from radocraft.cli import contract
 from radocraft.cli.craft import craft
 from radocraft.cli.demo import demo
+from radocraft.cli.example import example
 from radocraft.cli.explain import explain
 from radocraft.cli.inspect import inspect
 from radocraft.cli.learn import learn
@@ -25,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, profile, craft, inspect, learn, predict, explain):
+for command in (demo, example, profile, craft, inspect, learn, predict, explain):
     app.command()(command)
 app.add_typer(contract.app, name="contract")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json, progress, size
-from radocraft.demo import World
-from radocraft.demo import demo as run_demo
+
+if TYPE_CHECKING:
+    from radocraft.demo import World
 
 _NAMES = {
     "oracle": "oracle (truly joined rows)",
@@ -25,6 +27,8 @@ def demo(as_json: Json = False) -> None:
 
     Example: radocraft demo
     """
+    from radocraft.demo import demo as run_demo  # noqa: PLC0415 - scikit-learn is slow to import
+
     with progress("demo", hidden=as_json) as report:
         worlds = run_demo(progress=report)
     if as_json:
@@ -34,7 +38,8 @@ def demo(as_json: Json = False) -> None:
         _print_world(world)
     out.print("Errors are on people nobody trained on. The oracle needs ids that do not exist,")
     out.print("zip needs the rows themselves; matching needs sums. Now your own data:")
-    out.print("  radocraft profile TABLE      then      radocraft contract new --help")
+    out.print("  radocraft profile TABLE, then radocraft contract new --help")
+    out.print("or example files to try the commands on: radocraft example FOLDER")
 
 
 def _plain(world: World) -> dict[str, object]:

@@ -1,0 +1,189 @@
+"""The whole road on the command line, as a user would walk it, and every way it can fail."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from radocraft.cli import main
+from radocraft.example import write_example
+
+
+class Ran:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    def json(self) -> dict:  # type: ignore[type-arg]
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    def call(*words: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["radocraft", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return Ran(int(stop.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("example")
+    write_example(folder, rows=3000)
+    return folder
+
+
+@pytest.fixture
+def road(example: Path, tmp_path: Path, run) -> Path:  # type: ignore[no-untyped-def]
+    for file in example.iterdir():
+        shutil.copy(file, tmp_path)
+    for peer, table in (("bank", "bank.csv"), ("insurer", "insurer.parquet")):
+        craft = ("craft", "-c", tmp_path / "contract.toml", "-p", peer, tmp_path / table)
+        assert run(*craft, "-o", tmp_path / f"{peer}.part.parquet", "--tally", tmp_path / f"{peer}.tally").code == 0
+    return tmp_path
+
+
+def learn_words(road: Path, *more: object) -> tuple[object, ...]:
+    parts = (road / "bank.part.parquet", road / "insurer.part.parquet")
+    return ("learn", "-c", road / "contract.toml", *parts, "-o", road / "model.json", *more)
+
+
+def test_the_whole_road(road: Path, run) -> None:  # type: ignore[no-untyped-def]
+    learned = run(*learn_words(road))
+    assert learned.code == 0
+    assert "guaranteed under any matching" in learned.out
+    scored = run("predict", road / "model.json", road / "people.csv", "-o", road / "scores.csv", "--keep", "age")
+    assert scored.code == 0
+    assert "1,000 rows" in scored.out
+    assert list(pd.read_csv(road / "scores.csv").columns) == ["age", "score", "probability", "class"]
+    told = run("explain", road / "model.json", "--top", 3)
+    assert told.code == 0
+    assert "By feature" in told.out
+    inspected = run("inspect", road / "bank.part.parquet", "--cells", 2)
+    assert "every cell holds at least 10 rows" in inspected.out
+
+
+def test_json_everywhere(road: Path, run) -> None:  # type: ignore[no-untyped-def]
+    assert run(*learn_words(road, "--json")).json()["method"] == "matching"
+    assert run("explain", road / "model.json", "--json").json()["peers"]
+    assert run("inspect", road / "bank.part.parquet", "--json").json()["peer"] == "bank"
+    assert run("profile", road / "bank.csv", "--json").json()["columns"][0] == {"name": "defaulted", "kind": "boolean"}
+    assert run("contract", "check", road / "contract.toml", "--json").json() == {"ok": True, "mistakes": []}
+    assert run("contract", "show", road / "contract.toml", "--json").json()["name"] == "default within a year"
+    scored = run("predict", road / "model.json", road / "bank.csv", "-o", road / "s.parquet", "--json").json()
+    assert scored["filled_in"] == ["insurer"]
+    crafted = run(
+        "craft", "-c", road / "contract.toml", "-p", "bank", road / "bank.csv", "-o", road / "p.parquet", "--json"
+    )
+    assert crafted.json()["rows"] == 3000
+
+
+def test_new_rows_onto_a_tally_give_the_part_of_the_whole(road: Path, run) -> None:  # type: ignore[no-untyped-def]
+    lines = (road / "bank.csv").read_text().splitlines(keepends=True)
+    (road / "old.csv").write_text("".join(lines[:2000]))
+    (road / "new.csv").write_text("".join([lines[0], *lines[2000:]]))
+    craft = ("craft", "-c", road / "contract.toml", "-p", "bank")
+    assert run(*craft, road / "old.csv", "-o", road / "old.part.parquet", "--tally", road / "t").code == 0
+    onto = run(*craft, road / "new.csv", "--onto", road / "t", "-o", road / "all.part.parquet")
+    assert onto.code == 0
+    whole, grown = (pq.read_table(road / name) for name in ("bank.part.parquet", "all.part.parquet"))
+    assert whole.column("rows").to_pylist() == grown.column("rows").to_pylist()
+    for name in whole.column_names:
+        if name.startswith("sum:"):
+            for a, b in zip(whole.column(name).to_pylist(), grown.column(name).to_pylist(), strict=True):
+                assert a == pytest.approx(b, rel=1e-9, abs=1e-9)
+
+
+def test_drafting_from_profiles(road: Path, run) -> None:  # type: ignore[no-untyped-def]
+    for name in ("bank.csv", "insurer.parquet"):
+        profile = run("profile", road / name, "--outline", "--json")
+        (road / f"{name}.json").write_text(profile.out)
+    peers = (f"bank={road / 'bank.csv.json'}", f"insurer={road / 'insurer.parquet.json'}")
+    words = ("contract", "new", *peers, "--name", "n", "--label", "defaulted", "--positive", "yes", "--negative", "no")
+    assert run(*words, "-o", road / "draft.toml").code == 0
+    assert run("contract", "check", road / "draft.toml").code == 0
+    assert "[peers.bank.features]" in run(*words).out
+
+
+FAILURES = {
+    "missing column": (("craft", "-c", "contract.toml", "-p", "insurer", "bank.csv", "-o", "x"), 1, "lacks"),
+    "unknown peer": (("craft", "-c", "contract.toml", "-p", "bnk", "bank.csv", "-o", "x"), 1, "no peer 'bnk'"),
+    "no file": (("craft", "-c", "contract.toml", "-p", "bank", "nobody.csv", "-o", "x"), 1, "no file"),
+    "no contract": (("craft", "-c", "nobody.toml", "-p", "bank", "bank.csv", "-o", "x"), 1, "Cannot read"),
+    "too few rows": (
+        ("craft", "-c", "contract.toml", "-p", "bank", "bank.csv", "-o", "x", "--min-rows", "5000"),
+        4,
+        "fewer than",
+    ),
+    "one part": (("learn", "-c", "contract.toml", "bank.part.parquet", "-o", "m"), 1, "at least two"),
+    "a part twice": (
+        ("learn", "-c", "contract.toml", "bank.part.parquet", "bank.part.parquet", "-o", "m"),
+        1,
+        "two parts of 'bank'",
+    ),
+    "another contract": (
+        ("learn", "-c", "other.toml", "bank.part.parquet", "insurer.part.parquet", "-o", "m"),
+        3,
+        "not this one",
+    ),
+    "not a part": (("inspect", "bank.csv"), 1, "not a readable part"),
+    "not a model": (("explain", "contract.toml"), 1, "not a model"),
+    "a tally of another contract": (
+        ("craft", "-c", "other.toml", "-p", "bank", "bank.csv", "--onto", "bank.tally", "-o", "x"),
+        3,
+        "another contract",
+    ),
+    "bad caution": (
+        ("learn", "-c", "contract.toml", "bank.part.parquet", "insurer.part.parquet", "-o", "m", "--caution", "2"),
+        2,
+        "",
+    ),
+    "unknown command": (("crfat",), 2, ""),
+    "mistakes in the contract": (("contract", "check", "wrong.toml"), 1, ""),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failures_have_their_code_and_say_what_to_do(road: Path, run, monkeypatch, name: str) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(road)
+    text = Path("contract.toml").read_text()
+    Path("other.toml").write_text(text.replace("edges = [30, 45, 60]", "edges = [30, 45, 65]"))
+    Path("wrong.toml").write_text(text.replace("edges = [30, 45, 60]", "edges = [60, 45]").replace('"yes"', '"no"'))
+    before = {*road.iterdir()}
+    words, code, expected = FAILURES[name]
+    ran = run(*words)
+    assert (ran.code, expected in ran.err.replace("\n", " ")) == (code, True), ran.err
+    assert {*road.iterdir()} == before
+    if code in (1, 3, 4) and words[0] != "contract":
+        failed = run(*words, "--json")
+        assert json.loads(failed.err)["message"]
+
+
+def test_all_mistakes_of_a_contract_come_at_once(road: Path, run) -> None:  # type: ignore[no-untyped-def]
+    text = (road / "contract.toml").read_text()
+    text = text.replace("edges = [30, 45, 60]", "edges = [60, 45]").replace('positive = "yes"', 'positive = "no"')
+    (road / "wrong.toml").write_text(text)
+    mistakes = run("contract", "check", road / "wrong.toml", "--json").json()["mistakes"]
+    assert len(mistakes) == 2
+    assert {mistake["place"].split(" (line")[0] for mistake in mistakes} == {"label", "shared[1]"}
+
+
+def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no-untyped-def]
+    commands = ["demo", "example", "profile", "craft", "inspect", "learn", "predict", "explain"]
+    for words in [*([name] for name in commands), *(["contract", name] for name in ("new", "check", "show"))]:
+        helped = run(*words, "--help")
+        assert helped.code == 0
+        assert "Example: radocraft" in helped.out
+
+
+def test_the_installed_command_runs() -> None:
+    done = subprocess.run([sys.executable, "-m", "radocraft", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("radocraft ")
