@@ -74,7 +74,7 @@ class Scenario:
 
     def rng(self, *stream: int) -> np.random.Generator:
         """Random numbers of this scenario; another stream gives independent ones."""
-        return np.random.default_rng([self.seed, self.peers, self.shared, *stream])
+        return np.random.default_rng([self.seed, *stream])
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,9 @@ class PeerTable:
 
 def split_features(width: int, scenario: Scenario) -> FeatureSplit:
     """Draw the shared features; split the others evenly and at random among the peers.
+
+    One seed is one random order of the features, of which the first are
+    shared: at the same seed, more shared features are the same ones and more.
 
     Examples
     --------
@@ -187,7 +190,7 @@ def deal(
     >>> [len(table) for table in deal(scenario, split, "abc", codes=codes, labels=labels, features=features)]
     [4, 4]
     """
-    rng = scenario.rng(fold, 1)
+    rng = scenario.rng(scenario.peers, scenario.shared, fold)
     tables = []
     for at, (rows, columns) in enumerate(zip(seen_rows(scenario, labels, rng), split.private, strict=True)):
         order = rng.permutation(rows)
