@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,19 +13,21 @@ from radocraft.errors import FileError
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[IO[bytes]]:
+def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` that takes its place only when all went well.
 
     A full disk, a killed process or an error inside the block leaves ``path``
-    as it was. A link stays a link; a device or a pipe is written to directly.
+    as it was. A link stays a link; a device or a pipe is written to directly. A
+    private file can be read by its owner alone.
     """
     target = Path(path).resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
         with _explaining(path), target.open("wb") as file:
             yield file
         return
+    name = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
     except OSError as error:
         raise FileError(f"Cannot write '{path}': {error.strerror or error}. Choose another place.") from error
     try:

@@ -139,7 +139,7 @@ class Tally:
         """Write the tally to a file of the peer's own."""
         header = {"version": _VERSION, "fingerprint": self.fingerprint, "peer": self.peer, "columns": self.columns}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with writing(path) as file:
+        with writing(path, private=True) as file:
             np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
 
     @classmethod
