@@ -190,7 +190,7 @@ def worlds(
 
 
 @st.composite
-def tiny_worlds(draw: st.DrawFn, most: int = 600, shared: tuple[int, int] = (0, 2)) -> World:
+def tiny_worlds(draw: st.DrawFn, most: int = 300, shared: tuple[int, int] = (0, 2), missing: bool = False) -> World:
     """(VP) worlds of a few small blocks, with at most ``most`` matchings in all."""
     contract = draw(contracts(shared=shared))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -201,12 +201,15 @@ def tiny_worlds(draw: st.DrawFn, most: int = 600, shared: tuple[int, int] = (0, 
         allowed = max(size for size in (1, 2, 3, 4) if math.factorial(size) ** others <= budget)
         sizes.append(draw(st.integers(1, allowed)))
         budget //= math.factorial(sizes[-1]) ** others
-    missing = {-1, 1} - {key[-1] for key in keys}
-    keys += [next(key for key in every if key[-1] == label) for label in missing]
-    sizes += [1] * len(missing)
+    absent = {-1, 1} - {key[-1] for key in keys}
+    keys += [next(key for key in every if key[-1] == label) for label in absent]
+    sizes += [1] * len(absent)
     table = np.repeat(np.array(keys, dtype=np.int64), sizes, axis=0)
     codes, labels = table[:, :-1], table[:, -1]
     values = random_values(rng, contract, codes, labels)
+    if missing:
+        for table in values:
+            table[rng.random(table.shape) < 0.2] = np.nan
     held = tuple(rng.permutation(len(labels)) for _ in contract.peers)
     return World(contract, codes, labels, values, held)
 

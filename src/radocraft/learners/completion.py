@@ -19,9 +19,18 @@ rest: ``beta_j = W_SS^+ W_Sj`` and ``V_j = W_jj - W_jS W_SS^+ W_Sj``. With
     G = E + blockdiag(0, V_1, ..., V_p) + C,
     E = sum_b u_b mu_b mu_b^T + L^T W_SS L                               (docs, eq. 3)
 
-where C, the unexplained covariance between peers, is what nobody can see. Its
-expectation over all matchings consistent with the signatures is 0. All terms
-are positive semi-definite by construction.
+where C, the unexplained covariance between peers, is what nobody can see. All
+other terms are positive semi-definite by construction.
+
+Only rows of equal signature can be one person, whether or not the learner is
+shown the signature; so a joined row has one value in each shared column, the
+same at every peer. Hence E is exact when all peers see the same people, also in
+rolled-up blocks: a peer's column, centred by block, is its regression on the
+shared columns plus a rest at right angles to them, the products of two peers'
+regressions follow from beta_j and W_SS, and C holds the products of the rests.
+The expectation of C over all such matchings is 0 in blocks of full signatures.
+In rolled-up blocks 0 is an assumption: peers' columns have nothing more in
+common than the shared columns explain linearly.
 """
 
 from __future__ import annotations

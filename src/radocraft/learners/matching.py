@@ -6,10 +6,13 @@ strength alpha (the constant is not penalised),
     expected(theta) = 1 - 2 r^T theta / M + theta^T (E + blockdiag V_j) theta / M
     worst(theta)    = 1 - 2 r^T theta / M + [theta^T E theta + (sum_j ||V_j^(1/2) theta_j||)^2] / M
 
-`expected` is the mean of the square loss over all matchings of rows consistent
-with the blocks, `worst` an upper bound on it for every one of them: the
-unexplained scatter is positive semi-definite with diagonal blocks V_j, whatever
-the matching (Cauchy-Schwarz). ``caution`` rho blends them,
+`expected` is the mean of the square loss over all matchings of rows with equal
+signature and label (in rolled-up blocks, under the assumption in `completion`).
+`worst` is an upper bound on the loss for every one of them, rolled up or not:
+E is exact, and the unexplained scatter is positive semi-definite with diagonal
+blocks V_j, whatever the matching (Cauchy-Schwarz). When peers see different
+people, both speak of a population with the blocks' weights and moments.
+``caution`` rho blends them,
 
     minimise  (1 - rho) expected + rho worst + alpha ||theta||^2.
 
@@ -42,6 +45,7 @@ from radocraft.learners.fit import Fit, Tuning
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
 _ROUNDS = 200
 _TOLERANCE = 1e-10
+_NOTHING = 1e-10
 
 
 def fit_matching(blocks: Blocks, caution: float = 0.25, alpha: float | None = None) -> Fit:
@@ -128,7 +132,11 @@ class Ridge:
 
 
 def generalised_cross_validation(known: Completion) -> Tuning:
-    """Score every alpha in closed form; the constant is eliminated first."""
+    """Score every alpha in closed form; the constant is eliminated first.
+
+    With more columns than rows both loss and freedom left go to 0 with alpha;
+    as sums of positive terms they keep their digits.
+    """
     gram, r, spent = known.expected() / known.total, known.r / known.total, 0.0
     floor = 1.0
     if known.layout.intercept:
@@ -136,14 +144,18 @@ def generalised_cross_validation(known: Completion) -> Tuning:
         floor, spent = 1.0 - r[0] ** 2, 1.0
         gram, r = gram[1:, 1:] - np.outer(edge, edge), r[1:] - r[0] * edge
     values, vectors = np.linalg.eigh(gram)
-    values, target = np.maximum(values, 0.0), vectors.T @ r
+    kept = values > np.finfo(float).eps * len(values) * values.max(initial=0.0)
+    values, target = values[kept], (vectors.T @ r)[kept]
+    explained = target**2 / values
+    never = floor - float(explained.sum())
+    never = never if never > _NOTHING else 0.0
+    spare = known.total - spent - len(values)
     scores = []
     for alpha in ALPHAS:
-        shrunk = target / (values + alpha)
-        loss = floor - 2.0 * target @ shrunk + values @ shrunk**2
-        freedom = spent + float(np.sum(values / (values + alpha)))
-        left = 1.0 - freedom / known.total
-        scores.append(float(max(loss, 0.0) / left**2) if left > 0 else float("inf"))
+        shrink = alpha / (values + alpha)
+        loss = never + float(explained @ shrink**2)
+        left = (spare + float(shrink.sum())) / known.total
+        scores.append(loss / left**2 if left > 0 else float("inf"))
     return Tuning("generalised cross-validation", ALPHAS[int(np.argmin(scores))], ALPHAS, tuple(scores))
 
 
