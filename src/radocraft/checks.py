@@ -8,7 +8,7 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.contract import Boolean, Numeric, show
 from radocraft.encoding import Column, Reader
-from radocraft.errors import DataError, EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
+from radocraft.errors import EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
 from radocraft.sources.base import ROWS, Source
 
 
@@ -75,10 +75,6 @@ def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -
         raise NotFinite(
             f"{listed(names)} in '{source.name}' holds infinities or numbers too large to square. "
             "Replace them by missing values or finite numbers."
-        )
-    if not np.isfinite(moments).all():
-        raise DataError(
-            f"'{source.name}' has columns of such different size that their products overflow; rescale them."
         )
 
 

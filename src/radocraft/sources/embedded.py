@@ -147,7 +147,7 @@ def _suffix(path: Path) -> str:
 def _kind(duckdb_type: str) -> Kind:
     if duckdb_type == "BOOLEAN":
         return "boolean"
-    if duckdb_type.startswith(("VARCHAR", "ENUM")):
+    if duckdb_type.startswith(("VARCHAR", "ENUM", '"NULL"')):
         return "text"
     return "number" if _NUMBER.fullmatch(duckdb_type) else "other"
 
