@@ -19,9 +19,9 @@ from radocraft.arrays import Floats, Ints
 from radocraft.blocks import merge_cells
 from radocraft.cells import Cells
 from radocraft.contract import Contract
-from radocraft.learn import Population
 from radocraft.learners import fit_drl, fit_matching
 from radocraft.policy import Policy, release
+from radocraft.population import Population
 from radocraft.tally import Tally
 
 Column = int | str
@@ -103,7 +103,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scale = np.concatenate([cells.scale for cells in blocks.cells])
         self.centre_ = np.concatenate([cells.centre for cells in blocks.cells])
         self.coef_ = fit.theta[fit.layout.shared.stop :] / scale
-        self.odds_ = Population.of(blocks, fit).odds(self.intercept_, prior=self.method == "matching")
+        self.odds_ = Population.of(blocks, fit).odds(prior=self.method == "matching")
         return self
 
     def decision_function(self, X: Any) -> Floats:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
 
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks, merge
@@ -15,12 +12,10 @@ from radocraft.contract import Contract
 from radocraft.encoding import private_columns
 from radocraft.errors import LearnError
 from radocraft.learners import Fit, fit_drl, fit_matching
-from radocraft.learners.completion import complete
 from radocraft.model import Model
-from radocraft.model.record import BlockTable, Certificate, Coefficient, Odds, Origin, Tuned
+from radocraft.model.record import Certificate, Coefficient, Origin, Tuned
 from radocraft.part import Part
-
-_NO_SPREAD = 1e-12
+from radocraft.population import Population
 
 
 def learn(
@@ -80,7 +75,8 @@ def assemble(blocks: Blocks, fit: Fit, parts: list[Part]) -> Model:
         intercept=intercept,
         raw_intercept=intercept - sum(c.raw * c.centre for c in coefficients),
         coefficients=coefficients,
-        odds=population.odds(intercept, prior=fit.method == "matching"),
+        odds=population.odds(prior=fit.method == "matching"),
+        estimate=population.estimate(prior=fit.method == "matching"),
         certificate=Certificate(**fit.losses, peers=fit.peer_losses) if fit.losses else None,
         tuning=Tuned(**vars(fit.tuning)) if fit.tuning else None,
         learned_from=tuple(_origin(by_peer[peer]) for peer in blocks.peers),
@@ -88,78 +84,6 @@ def assemble(blocks: Blocks, fit: Fit, parts: list[Part]) -> Model:
         blocks=population.table(),
         notes=tuple(_notes(blocks, by_peer)),
     )
-
-
-@dataclass(frozen=True)
-class Population:
-    """How the columns and the scores of a fit spread over the training population.
-
-    ``covariance`` is that of all columns but the constant, ``contributions`` the
-    mean contribution per block of the shared columns, then of each peer, and
-    ``within`` the variance of the score inside blocks.
-    """
-
-    blocks: Blocks
-    fit: Fit
-    covariance: Floats
-    contributions: Floats
-    within: float
-
-    @classmethod
-    def of(cls, blocks: Blocks, fit: Fit) -> Population:
-        """Read it off the blocks, one peer at a time."""
-        known = complete(blocks)
-        means, scores = [], []
-        for at, where in enumerate(fit.layout.groups):
-            block_means = blocks.shared_means if at == 0 else blocks.means(at - 1)
-            means.append(blocks.weights @ block_means / known.total)
-            scores.append(block_means @ fit.theta[where])
-        mean = np.concatenate(means)
-        start = fit.layout.shared.start
-        covariance = known.expected()[start:, start:] / known.total - np.outer(mean, mean)
-        within = float(fit.theta @ (known.expected() - known.between) @ fit.theta) / known.total
-        return cls(blocks, fit, covariance, np.column_stack(scores), max(within, 0.0))
-
-    def spread(self) -> Floats:
-        """Standard deviation of every column, in the model's units."""
-        return np.maximum(np.diag(self.covariance), 0.0) ** 0.5
-
-    def effects(self) -> dict[str, float]:
-        """Standard deviation of the contribution of the shared columns and of each peer."""
-        names = ("shared", *self.blocks.peers)
-        start, theta = self.fit.layout.shared.start, self.fit.theta
-        out = {}
-        for name, where in zip(names, self.fit.layout.groups, strict=True):
-            inside = slice(where.start - start, where.stop - start)
-            out[name] = max(float(theta[where] @ self.covariance[inside, inside] @ theta[where]), 0.0) ** 0.5
-        return out
-
-    def odds(self, intercept: float, prior: bool) -> Odds:
-        """Bayes over two normal score distributions with one variance.
-
-        log-odds = log(U+ / U-) + (m+ - m-) / v * (score - (m+ + m-) / 2), where
-        ``U`` is the weight of a label, ``m`` the mean score under it and ``v``
-        the variance of the score given the label. Without ``prior`` the class
-        is the sign of the score, as in the paper, and only the slope is kept.
-        """
-        weights, positive = self.blocks.weights, self.blocks.labels > 0
-        score = intercept + self.contributions.sum(axis=1)
-        total = np.array([weights[~positive].sum(), weights[positive].sum()])
-        mean = np.array([weights[~positive] @ score[~positive], weights[positive] @ score[positive]]) / total
-        between = float(weights @ (score - mean[positive.astype(int)]) ** 2) / float(weights.sum())
-        slope = float(mean[1] - mean[0]) / max(self.within + between, _NO_SPREAD)
-        offset = float(np.log(total[1] / total[0]) - slope * mean.mean()) if prior else 0.0
-        return Odds(offset=offset, slope=slope)
-
-    def table(self) -> BlockTable:
-        """The mean contributions per block, for views that lack a peer's columns."""
-        return BlockTable(
-            codes=self.blocks.codes.tolist(),
-            labels=self.blocks.labels.tolist(),
-            weights=self.blocks.weights.tolist(),
-            shared=self.contributions[:, 0].tolist(),
-            peers={peer: self.contributions[:, at].tolist() for at, peer in enumerate(self.blocks.peers, start=1)},
-        )
 
 
 def _coefficients(blocks: Blocks, fit: Fit, spread: Floats) -> Iterator[Coefficient]:

@@ -45,7 +45,7 @@ def explain(
 
 
 def print_certificate(model: Model) -> None:
-    """The losses, in a table and in words."""
+    """The losses, in a table and in words, and what to expect on new rows."""
     if model.certificate is not None:
         losses = model.certificate
         grid = Table("loss on the training population", "", title_justify="left")
@@ -55,6 +55,11 @@ def print_certificate(model: Model) -> None:
             grid.add_row(f"{peer} alone", f"{loss:.4f}")
         out.print(grid)
     out.print(explain_model(model).sentence)
+    worst = max(model.estimate.outlooks, key=lambda outlook: outlook.caution)
+    out.print(
+        f"Expect an error of {model.estimate.error:.1%} (AUC {model.estimate.auc:.3f}) on new rows, "
+        f"{worst.error:.1%} ({worst.auc:.3f}) if what nobody can see is at its worst."
+    )
 
 
 def print_effects(model: Model) -> None:

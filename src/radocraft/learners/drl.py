@@ -41,7 +41,7 @@ def fit_drl(blocks: Blocks, regularisation: Literal["tuned", "identity"] = "tune
         gamma = weighted(layout, tuning.chosen)
     theta = minimiser(rados, gamma)
     settings: dict[str, float | str] = {"regularisation": regularisation}
-    return Fit("drl", theta, layout, settings, tuning)
+    return Fit("drl", theta, layout, settings, tuning, freedom(rados, gamma))
 
 
 def block_rados(blocks: Blocks) -> Floats:
@@ -64,6 +64,12 @@ def minimiser(rados: Floats, gamma: Floats) -> Floats:
     """Theorem 4: (B B^T + dim_c(B) Gamma)^-1 B 1."""
     theta: Floats = solve(rados @ rados.T + rados.shape[1] * gamma, rados.sum(axis=1), assume_a="pos")
     return theta
+
+
+def freedom(rados: Floats, gamma: Floats) -> float:
+    """The trace of (B B^T + dim_c(B) Gamma)^-1 B B^T."""
+    gram = rados @ rados.T
+    return float(np.trace(solve(gram + rados.shape[1] * gamma, gram, assume_a="pos")))
 
 
 def cross_validate(rados: Floats, layout: Layout, seed: int) -> Tuning:

@@ -48,7 +48,8 @@ class Tuning:
 class Fit:
     """A learned classifier over the coordinates of `Layout`, and what is known about it.
 
-    ``losses`` are ridge losses on the training population; see each learner.
+    ``freedom`` is the number of parameters the regularisation leaves it;
+    ``losses`` are ridge losses on the training population, see each learner.
     """
 
     method: Literal["matching", "drl"]
@@ -56,5 +57,6 @@ class Fit:
     layout: Layout
     settings: dict[str, float | str]
     tuning: Tuning | None
+    freedom: float
     losses: dict[str, float] = field(default_factory=dict)
     peer_losses: dict[str, float] = field(default_factory=dict)

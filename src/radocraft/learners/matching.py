@@ -63,6 +63,7 @@ def fit_matching(blocks: Blocks, caution: float = 0.25, alpha: float | None = No
         layout=known.layout,
         settings={"caution": caution, "alpha": strength},
         tuning=tuning,
+        freedom=Spectrum.of(known).freedom(strength),
         losses={
             "expected": problem.loss(theta, 0.0),
             "guaranteed": problem.loss(theta, 1.0),
@@ -131,32 +132,56 @@ class Ridge:
         return theta
 
 
-def generalised_cross_validation(known: Completion) -> Tuning:
-    """Score every alpha in closed form; the constant is eliminated first.
+@dataclass(frozen=True)
+class Spectrum:
+    """The ridge problem in the directions of G / M, the constant eliminated first.
 
-    With more columns than rows both loss and freedom left go to 0 with alpha;
-    as sums of positive terms they keep their digits.
+    ``values`` are the eigenvalues, ``explained`` how much of the loss each
+    direction could take away, ``never`` what no direction can, ``spent`` the
+    degrees of freedom of the constant.
     """
-    gram, r, spent = known.expected() / known.total, known.r / known.total, 0.0
-    floor = 1.0
-    if known.layout.intercept:
-        edge = gram[0, 1:]
-        floor, spent = 1.0 - r[0] ** 2, 1.0
-        gram, r = gram[1:, 1:] - np.outer(edge, edge), r[1:] - r[0] * edge
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > np.finfo(float).eps * len(values) * values.max(initial=0.0)
-    values, target = values[kept], (vectors.T @ r)[kept]
-    explained = target**2 / values
-    never = floor - float(explained.sum())
-    never = never if never > _NOTHING else 0.0
-    spare = known.total - spent - len(values)
-    scores = []
-    for alpha in ALPHAS:
-        shrink = alpha / (values + alpha)
-        loss = never + float(explained @ shrink**2)
-        left = (spare + float(shrink.sum())) / known.total
-        scores.append(loss / left**2 if left > 0 else float("inf"))
-    return Tuning("generalised cross-validation", ALPHAS[int(np.argmin(scores))], ALPHAS, tuple(scores))
+
+    values: Floats
+    explained: Floats
+    never: float
+    spent: float
+
+    @classmethod
+    def of(cls, known: Completion) -> Spectrum:
+        """One eigendecomposition."""
+        gram, r, spent, floor = known.expected() / known.total, known.r / known.total, 0.0, 1.0
+        if known.layout.intercept:
+            edge = gram[0, 1:]
+            floor, spent = 1.0 - float(r[0]) ** 2, 1.0
+            gram, r = gram[1:, 1:] - np.outer(edge, edge), r[1:] - r[0] * edge
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > np.finfo(float).eps * len(values) * values.max(initial=0.0)
+        values, target = values[kept], (vectors.T @ r)[kept]
+        explained = target**2 / values
+        never = floor - float(explained.sum())
+        return cls(values, explained, never if never > _NOTHING else 0.0, spent)
+
+    def freedom(self, alpha: float) -> float:
+        """Degrees of freedom, df(alpha) = sum_k lambda_k / (lambda_k + alpha), and one for the constant."""
+        return self.spent + float(np.sum(self.values / (self.values + alpha)))
+
+    def score(self, alpha: float, total: float) -> float:
+        """loss(alpha) / (1 - df(alpha) / M)^2.
+
+        With more columns than rows both loss and freedom left go to 0 with
+        alpha; as sums of positive terms they keep their digits.
+        """
+        shrink = alpha / (self.values + alpha)
+        loss = self.never + float(self.explained @ shrink**2)
+        left = (total - self.spent - len(self.values) + float(shrink.sum())) / total
+        return loss / left**2 if left > 0 else float("inf")
+
+
+def generalised_cross_validation(known: Completion) -> Tuning:
+    """Score every alpha in closed form."""
+    spectrum = Spectrum.of(known)
+    scores = tuple(spectrum.score(alpha, known.total) for alpha in ALPHAS)
+    return Tuning("generalised cross-validation", ALPHAS[int(np.argmin(scores))], ALPHAS, scores)
 
 
 def solve_positive(system: Floats, target: Floats) -> Floats:

@@ -93,6 +93,25 @@ class Odds(_Frozen):
     slope: float
 
 
+class Outlook(_Frozen):
+    """Error rate and AUC to expect on new rows, if what no one can see is as this caution assumes."""
+
+    caution: float
+    error: float
+    auc: float
+
+
+class Estimate(_Frozen):
+    """How the model will do on new rows, estimated without one joined row; see `population`."""
+
+    error: float
+    auc: float
+    outlooks: tuple[Outlook, ...]
+    false_positive_rate: tuple[float, ...]
+    true_positive_rate: tuple[float, ...]
+    assumption: str
+
+
 class BlockTable(_Frozen):
     """Per block: codes (-1 for any), label, weight, and the mean contribution of the shared columns and each peer."""
 
@@ -116,6 +135,7 @@ class Record(_Frozen):
     raw_intercept: float
     coefficients: tuple[Coefficient, ...]
     odds: Odds
+    estimate: Estimate
     certificate: Certificate | None
     tuning: Tuned | None
     learned_from: tuple[Origin, ...]

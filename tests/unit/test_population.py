@@ -1,0 +1,79 @@
+"""Error, AUC and ROC without one joined row, where the assumption holds and where rows flatter the fit."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import norm
+
+from radocraft import Contract, Part, Policy, craft, learn, release
+from radocraft.model.record import Estimate
+from radocraft.study.metrics import auc
+
+TWO_NORMALS = Contract.parse(
+    'name = "n"\nlabel = { column = "y", positive = 1, negative = 0 }\n'
+    'peers.a.features = { u = "numeric" }\npeers.b.features = { v = "numeric" }'
+)
+
+
+def two_normals(rows: int, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, rows)
+    u, v = rng.normal(size=(2, rows)) + labels
+    return pa.table({"y": labels, "u": u, "v": v})
+
+
+def estimate(rows: int) -> Estimate:
+    joined = two_normals(rows)
+    order = np.random.default_rng(1).permutation(rows)
+    tables = {"a": joined.select(["y", "u"]), "b": joined.select(["y", "v"]).take(order)}
+    parts = [Part.seal(release(craft(t, TWO_NORMALS, p), TWO_NORMALS, Policy(10))) for p, t in tables.items()]
+    return learn(parts, TWO_NORMALS, caution=0.0).estimate
+
+
+def test_exact_where_scores_are_normal() -> None:
+    """Two unit normals a distance 1 apart in each of two columns: error Phi(-sqrt(2)/2), AUC Phi(1)."""
+    found = estimate(40_000)
+    assert found.error == pytest.approx(norm.cdf(-np.sqrt(2) / 2), abs=0.006)
+    assert found.auc == pytest.approx(norm.cdf(1.0), abs=0.006)
+    false, true = np.array(found.false_positive_rate), np.array(found.true_positive_rate)
+    exact = norm.cdf(norm.ppf(np.clip(false, 1e-9, 1 - 1e-9)) + np.sqrt(2))
+    assert np.abs(true - exact).max() < 0.01
+
+
+def test_more_caution_never_expects_less_error() -> None:
+    outlooks = estimate(2000).outlooks
+    errors, areas = [o.error for o in outlooks], [o.auc for o in outlooks]
+    assert errors == sorted(errors)
+    assert areas == sorted(areas, reverse=True)
+
+
+def test_roc_rises_from_corner_to_corner() -> None:
+    found = estimate(500)
+    for rates in (found.false_positive_rate, found.true_positive_rate):
+        assert list(rates) == sorted(rates)
+        assert rates[0] == pytest.approx(0.0, abs=1e-6)
+        assert rates[-1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_optimism_is_corrected_where_columns_are_many() -> None:
+    """Pure noise in 40 columns and 120 rows: the fit looks good on its rows, the estimate must not."""
+    rng = np.random.default_rng(0)
+    values, labels = rng.normal(size=(120, 40)), rng.integers(0, 2, 120)
+    names = [f"x{at:02d}" for at in range(40)]
+    contract = Contract.model_validate(
+        {
+            "name": "noise",
+            "label": {"column": "y", "positive": 1, "negative": 0},
+            "peers": {
+                "a": {"features": dict.fromkeys(names[:20], "numeric")},
+                "b": {"features": dict.fromkeys(names[20:], "numeric")},
+            },
+        }
+    )
+    joined = pa.table({"y": labels, **dict(zip(names, values.T, strict=True))})
+    parts = [Part.seal(release(craft(joined, contract, p), contract)) for p in ("a", "b")]
+    model = learn(parts, contract, caution=0.0, alpha=0.05)
+    on_its_rows = auc(model.predict(joined).score, labels * 2 - 1)
+    assert on_its_rows > 0.75
+    assert model.estimate.auc < on_its_rows - 0.1
+    assert abs(model.estimate.auc - 0.5) < 0.15
