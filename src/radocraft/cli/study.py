@@ -1,0 +1,140 @@
+"""radocraft study run|summary|figures|compare."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import isnan
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from radocraft.cli.terminal import Json, err, out, print_json, progress
+from radocraft.study.presets import PRESETS, preset_named
+from radocraft.study.results import read_results
+from radocraft.study.run import run_study
+from radocraft.study.summary import Line, closest_choices, readings, summarise
+
+app = typer.Typer(help="The paper's experiments: run them, sum them up, draw them, compare.", no_args_is_help=True)
+
+Results = Annotated[Path, typer.Argument(help="The results, a Parquet file.")]
+_PRESETS = "Which cells: " + "; ".join(f"{name} ({preset.purpose})" for name, preset in PRESETS.items()) + "."
+
+
+@app.command()
+def run(
+    preset: Annotated[str, typer.Option("--preset", "-p", help=_PRESETS)] = "quick",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The results file, Parquet.")] = Path("study.parquet"),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes at a time.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Run a grid of experiments; a run that was stopped goes on where it was.
+
+    The tables come from the folder RADOCRAFT_DATA, or from the UCI repository if that is not set.
+
+    Example: radocraft study run --preset quick --jobs 2 -o quick.parquet
+    """
+    chosen = preset_named(preset)
+    with progress(f"study {preset}", hidden=as_json) as report:
+        ran, there = run_study(
+            chosen.cells, output, jobs=jobs, progress=lambda done, total: report(f"{done} of {total}", done, total)
+        )
+    if as_json:
+        print_json({"preset": preset, "results": str(output), "cells_run": ran, "cells_there": there})
+    else:
+        err.print(f"{ran} cells run, {there} were there. Next: radocraft study summary {output}")
+
+
+@app.command()
+def summary(
+    results: Results,
+    by_domain: Annotated[bool, typer.Option("--by-domain", help="One table for every domain.")] = False,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="Which reading of the paper's silent choices comes closest to it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say how often each algorithm beats every peer, and how far from the oracle it stays.
+
+    Example: radocraft study summary quick.parquet
+    """
+    records = read_results(results)
+    if settings:
+        print_readings(records, as_json)
+        return
+    lines = summarise(records, by_domain)
+    if as_json:
+        print_json([without_nan(asdict(line)) for line in lines])
+    else:
+        for table in tables_of(lines):
+            out.print(table)
+
+
+def tables_of(lines: list[Line]) -> list[Table]:
+    """One table for every group of settings."""
+    tables: dict[str, Table] = {}
+    for line in lines:
+        title = title_of(line)
+        if title not in tables:
+            tables[title] = Table(title=f"{title} ({line.cells} cells)", title_justify="left")
+            for name in ("algorithm", "beats all peers", "mean Δ", "q", "gap to oracle", "error", "AUC"):
+                tables[title].add_column(name, justify="left" if name == "algorithm" else "right")
+        tables[title].add_row(
+            line.name,
+            f"{line.wins} ({100 * line.wins / line.cells:.0f} %)",
+            points(line.delta),
+            "" if isnan(line.q) else f"{line.q:.2f}",
+            points(line.oracle_gap),
+            f"{100 * line.error:.2f}",
+            "" if isnan(line.auc) else f"{line.auc:.3f}",
+        )
+    return list(tables.values())
+
+
+def title_of(line: Line) -> str:
+    """The settings of a group in words."""
+    group = line.group
+    share = {"duplicates": "p_s", "one-peer": "p_s", "random": "eta"}.get(str(group["setting"]))
+    words = [
+        *([str(group["domain"])] if "domain" in group else []),
+        str(group["setting"]) + (f", {share} = {group['share']:g}" if share else ""),
+        f"{group['scaling']} scaling",
+        "intercept" if group["intercept"] else "no intercept",
+        f"{group['encoding']} shared features",
+        f"{group['gammas']} gammas",
+        *(["grouped folds"] if group["grouped"] else []),
+        f"min_rows {group['min_rows']}",
+    ]
+    return "; ".join(words)
+
+
+def without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    """Null where a measure does not apply."""
+    return {name: None if isinstance(value, float) and isnan(value) else value for name, value in values.items()}
+
+
+def points(difference: float) -> str:
+    """A difference of errors in points."""
+    return f"{100 * difference:+.2f}"
+
+
+def print_readings(records: list[dict[str, Any]], as_json: bool) -> None:
+    """Which choices come closest to the paper's best-peer column."""
+    found = readings(records)
+    overall = closest_choices(found)
+    domains = dict.fromkeys(reading.domain for reading in found)
+    nearest = [min((r for r in found if r.domain == name), key=lambda r: r.distance) for name in domains]
+    if as_json:
+        choices = [{"scaling": s, "intercept": i, "encoding": e, "distance": d} for (s, i, e), d in overall]
+        print_json({"choices": choices, "domains": [asdict(reading) for reading in nearest]})
+        return
+    table = Table("domain", "binarisation", "columns", "scaling", "intercept", "shared", "best peer", "paper")
+    for r in nearest:
+        settings = (r.binarisation, r.columns, r.scaling, "yes" if r.intercept else "no", r.encoding)
+        table.add_row(r.domain, *settings, f"{r.best_peer:.3f}", f"{r.paper:.2f}")
+    out.print(table)
+    table = Table("scaling", "intercept", "shared", "mean distance to the paper's best peer")
+    for (scaling, intercept, encoding), distance in overall:
+        table.add_row(scaling, "yes" if intercept else "no", encoding, f"{100 * distance:.1f}")
+    out.print(table)

@@ -1,0 +1,34 @@
+"""The acceptance grid: every domain, two numbers of peers, two numbers of shared features, two seeds.
+
+44 cells when the two seeds are averaged. `radocraft study run --preset grid44`
+prints the same with all baselines; `docs/study.md` shows other seeds too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.study.data import needs_data
+
+from radocraft.study.presets import PRESETS
+from radocraft.study.results import read_results
+from radocraft.study.run import run_study
+from radocraft.study.summary import summarise
+
+
+@needs_data
+@pytest.mark.parametrize(("min_rows", "wanted"), [(1, 40), (10, 39)])
+def test_matching_beats_the_best_peer_nearly_everywhere(tmp_path: Path, min_rows: int, wanted: int) -> None:
+    cells = [cell for cell in PRESETS["grid44"].cells if cell.min_rows == min_rows]
+    run_study(cells, tmp_path / "grid.parquet")
+    lines = {line.name: line for line in summarise(read_results(tmp_path / "grid.parquet"))}
+    for name, line in lines.items():
+        print(
+            f"min_rows {min_rows}: {name:14s} {line.wins:2d} of {line.cells}, {100 * line.oracle_gap:+.2f} to the oracle"
+        )
+    for name in ("matching 0", "matching 0.25"):
+        assert lines[name].cells == 44
+        assert lines[name].wins >= wanted
+        assert lines[name].oracle_gap < 0.01
+    assert lines["oracle"].wins >= lines["matching 0"].wins
