@@ -6,7 +6,7 @@ from tests.property.worlds import agree
 
 from radocraft.cells import ROLLED
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
-from radocraft.policy import Policy, coarser, release
+from radocraft.policy import Policy, release
 from radocraft.tally import Tally
 
 
@@ -115,9 +115,3 @@ def test_a_constant_column_is_noted():
     assert released.notes == ("'x0_0' is constant: it carries nothing",)
     assert released.cells.scale[0] == 1.0
     np.testing.assert_allclose(released.cells.sums[:, 0], 0.0, atol=1e-6)
-
-
-def test_cells_around_a_cell():
-    assert coarser((3, 4, 5)) == [(3, A, A), (3, 4, A)]
-    assert coarser((3, A, A)) == []
-    assert coarser((A, A)) == []
