@@ -59,7 +59,7 @@ def top(name: str) -> str:
 
 
 def imported(name: str) -> set[str]:
-    """Full names of everything a module imports, wherever in its text; from-imports name the module and the member."""
+    """Full names of the modules a module imports, wherever in its text."""
     found = set()
     here = ["radocraft", *name.split(".")]
     package = here if PATHS[name].name == "__init__.py" else here[:-1]
@@ -69,13 +69,14 @@ def imported(name: str) -> set[str]:
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             origin = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {origin} | {f"{origin}.{alias.name}" for alias in node.names}
+            members = {f"{origin}.{alias.name}" for alias in node.names}
+            found |= {member if member.removeprefix("radocraft.") in TREES else origin for member in members}
     return found
 
 
 def own(name: str) -> set[str]:
     """Modules of ours that a module imports."""
-    full = {found.removeprefix("radocraft.") for found in imported(name) if found.startswith("radocraft.")}
+    full = {found.removeprefix("radocraft").removeprefix(".") for found in imported(name) if top(found) == "radocraft"}
     return {module for module in full if module in TREES} - {name}
 
 
