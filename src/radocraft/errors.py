@@ -12,6 +12,8 @@
     │   ├── EmptyTable
     │   ├── UnknownLabel
     │   └── OneClass
+    ├── SourceError           exit 1   the place where the rows are cannot be reached, or its driver is not installed
+    ├── PolicyError           exit 1   the policy file itself has mistakes
     ├── PolicyRefusal         exit 4   the gate keeps a release back
     ├── FileError             exit 1   a tally, part or model that cannot be read or written
     │   └── Tampered
@@ -67,6 +69,14 @@ class UnknownLabel(DataError):
 
 class OneClass(DataError):
     """Only one of the two labels occurs."""
+
+
+class SourceError(RadocraftError):
+    """The place where the rows are cannot be reached, or its driver is not installed."""
+
+
+class PolicyError(RadocraftError):
+    """The policy has mistakes; the message lists all of them."""
 
 
 class PolicyRefusal(RadocraftError):

@@ -35,21 +35,23 @@ class Mistake:
         return f"{self.place}: {self.problem}{f' ({self.remedy})' if self.remedy else ''}"
 
 
-def report(mistakes: list[Mistake]) -> str:
+def report(mistakes: list[Mistake], what: str = "The contract") -> str:
     """All mistakes as one message."""
     count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-    return "\n  ".join([f"The contract has {count}:", *map(str, mistakes)])
+    return "\n  ".join([f"{what} has {count}:", *map(str, mistakes)])
 
 
-def from_validation(error: ValidationError, text: str) -> list[Mistake]:
-    """What pydantic found, in our words."""
+def from_validation(
+    error: ValidationError, text: str, otherwise: str = "see `radocraft contract new` for a draft"
+) -> list[Mistake]:
+    """What pydantic found, in our words; ``otherwise`` is the remedy where there is no better one."""
     mistakes = []
     for item in error.errors():
         path = list(item["loc"])
         if path[:1] == ["peers"] and path[2:3] == ["features"]:
             del path[4:5]  # the kind of the feature, which is no step in the file
         problem = item["msg"].removeprefix("Value error, ")
-        remedy = _REMEDY.get(item["type"], "see `radocraft contract new` for a draft")
+        remedy = _REMEDY.get(item["type"], otherwise)
         mistakes.append(Mistake(place(path, text), problem, remedy))
     return mistakes
 

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from radocraft.cli import contract
+from radocraft.cli import contract, policy
 from radocraft.cli.craft import craft
 from radocraft.cli.demo import demo
 from radocraft.cli.example import example
@@ -29,6 +29,7 @@ app = typer.Typer(
 for command in (demo, example, profile, craft, inspect, learn, predict, explain):
     app.command()(command)
 app.add_typer(contract.app, name="contract")
+app.add_typer(policy.app, name="policy")
 
 
 def _version(wanted: bool) -> None:

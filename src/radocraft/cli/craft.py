@@ -22,7 +22,10 @@ def craft(
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The part file to write.")],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
-    min_rows: Annotated[int, typer.Option(help="The fewest rows a released cell may hold.")] = 10,
+    policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file; see `radocraft policy`.")] = None,
+    min_rows: Annotated[
+        int | None, typer.Option(min=1, help="Without a policy file: the fewest rows a released cell may hold (10).")
+    ] = None,
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
     tally: Annotated[Path | None, typer.Option(help="Keep the exact sums here, for --onto. Never send it.")] = None,
     as_json: Json = False,
@@ -31,12 +34,12 @@ def craft(
 
     Example: radocraft craft --contract contract.toml --peer bank bank.parquet -o bank.part.parquet
     """
-    agreed = Contract.load(contract)
+    agreed, rules = Contract.load(contract), _rules(policy, min_rows)
     source = open_source(table[0] if len(table) == 1 else list(table), table=name)
     earlier = Tally.load(onto, agreed) if onto else None
     with progress(f"craft {peer}", hidden=as_json) as report:
         total = craft_tally(source, agreed, peer, onto=earlier, progress=report)
-    part = Part.seal(release(total, agreed, Policy(min_rows=min_rows)))
+    part = Part.seal(release(total, agreed, rules))
     if tally is not None:
         total.save(tally)
     part.write(output)
@@ -61,3 +64,9 @@ def craft(
     for note in part.metadata["notes"]:
         out.print(f"Note: {note}.", markup=False)
     out.print(f"See what it holds: radocraft inspect {output}")
+
+
+def _rules(policy: Path | None, min_rows: int | None) -> Policy:
+    if policy is not None and min_rows is not None:
+        raise typer.BadParameter("--min-rows is for use without --policy; set min_rows in the policy file.")
+    return Policy.load(policy) if policy is not None else Policy(10 if min_rows is None else min_rows)

@@ -16,25 +16,8 @@ from radocraft.arrays import Ints, Truths, first_of_each, number_rows
 from radocraft.cells import ROLLED, Cells, constant_features, standardise
 from radocraft.contract import Contract, show
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
+from radocraft.policy.rules import Policy
 from radocraft.tally import Tally
-
-
-@dataclass(frozen=True)
-class Policy:
-    """A peer's own rules; they are never sent.
-
-    Parameters
-    ----------
-    min_rows
-        The fewest rows a released cell may hold, and the fewest present
-        values behind a released sum. 1 switches the rule off.
-    """
-
-    min_rows: int = 10
-
-    def __post_init__(self) -> None:
-        if self.min_rows < 1:
-            raise PolicyRefusal(f"min_rows must be at least 1, not {self.min_rows}.")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""radocraft policy new|check|show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.terminal import Json, Output, err, out, print_json
+from radocraft.errors import PolicyError
+from radocraft.policy import Policy, check_policy, draft_policy
+from radocraft.policy.wording import describe_policy
+from radocraft.storage import writing
+
+app = typer.Typer(help="Draft, check and explain a peer's policy: what may leave.", no_args_is_help=True)
+PolicyFile = Annotated[Path, typer.Argument(help="The policy file.")]
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="The peer the policy is for.")] = "peer",
+    output: Output = None,
+) -> None:
+    """Draft a policy with safe values.
+
+    Example: radocraft policy new bank -o policy.toml
+    """
+    text = draft_policy(name)
+    if output is None:
+        out.print(text, markup=False, soft_wrap=True, end="")
+        return
+    with writing(output) as file:
+        file.write(text.encode())
+    err.print(f"Wrote {output}. Look at it, then: radocraft policy show {output}")
+
+
+@app.command()
+def check(policy: PolicyFile, as_json: Json = False) -> None:
+    """Report every mistake in a policy, each with its place and its remedy.
+
+    Example: radocraft policy check policy.toml
+    """
+    mistakes = check_policy(policy)
+    if as_json:
+        print_json({"ok": not mistakes, "mistakes": [vars(mistake) for mistake in mistakes]})
+    elif not mistakes:
+        out.print(f"{policy} is in order.")
+    else:
+        for mistake in mistakes:
+            out.print(f"[bold]{mistake.place}[/]", end=": ")
+            out.print(f"{mistake.problem}" + (f" ({mistake.remedy})" if mistake.remedy else ""), markup=False)
+    if mistakes:
+        raise typer.Exit(PolicyError.exit_code)
+
+
+@app.command()
+def show(policy: PolicyFile, as_json: Json = False) -> None:
+    """Explain a policy in words.
+
+    Example: radocraft policy show policy.toml
+    """
+    rules = Policy.load(policy)
+    if as_json:
+        print_json(rules.model_dump(mode="json"))
+    else:
+        out.print("\n".join(describe_policy(rules)), markup=False, soft_wrap=True)
