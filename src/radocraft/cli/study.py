@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, err, out, print_json, progress
+from radocraft.study.compare import compare as compare_claims
 from radocraft.study.presets import PRESETS, preset_named
 from radocraft.study.results import read_results
 from radocraft.study.run import run_study
@@ -137,4 +138,20 @@ def print_readings(records: list[dict[str, Any]], as_json: bool) -> None:
     table = Table("scaling", "intercept", "shared", "mean distance to the paper's best peer")
     for (scaling, intercept, encoding), distance in overall:
         table.add_row(scaling, "yes" if intercept else "no", encoding, f"{100 * distance:.1f}")
+    out.print(table)
+
+
+@app.command()
+def compare(results: Results, as_json: Json = False) -> None:
+    """Hold the results against the paper's claims, one line each: claim, ours, holds or not.
+
+    Example: radocraft study compare full.parquet
+    """
+    verdicts = compare_claims(read_results(results))
+    if as_json:
+        print_json([asdict(verdict) for verdict in verdicts])
+        return
+    table = Table("claim", "ours", "holds", show_lines=True)
+    for verdict in verdicts:
+        table.add_row(verdict.claim, verdict.ours, {True: "yes", False: "no", None: "–"}[verdict.holds])
     out.print(table)
