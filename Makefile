@@ -11,7 +11,7 @@ demo: $(READY)
 	$(BIN)/radocraft demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -21,14 +21,14 @@ lint: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable .
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable ".[postgres,spark]"
 	touch $@
 
 lock:  # write constraints.txt anew from what a fresh install resolves to
 	rm -rf .lock-venv
 	$(PYTHON) -m venv .lock-venv
 	.lock-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.lock-venv/bin/python -m pip install --quiet --group dev --editable .
+	.lock-venv/bin/python -m pip install --quiet --group dev --editable ".[postgres,spark]"
 	.lock-venv/bin/python -m pip freeze --exclude-editable > constraints.txt
 	rm -rf .lock-venv
 

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
-from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats
 from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
@@ -23,7 +22,7 @@ from radocraft.encoding import Column, Reader, double, private_columns
 from radocraft.errors import ContractMismatch
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
-from radocraft.tally import Tally, second_moments
+from radocraft.tally import Tally
 
 _SAMPLE = 10_000
 
@@ -83,7 +82,9 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
         check_read(reader, source)
     check_labels(blocks.column("label").null_count, source, reader)
     total = int(np.sum(_array(blocks, "rows")))
-    moments = sum_moments(source, values, total, progress)
+    present = _matrix(blocks, "present_", len(columns), np.int64)
+    gaps = np.flatnonzero(present.sum(axis=0) < total).tolist()
+    moments = sum_moments(source, values, gaps, total, progress)
     check_finite(moments, columns, source)
     tally = Tally(
         fingerprint=contract.fingerprint,
@@ -93,7 +94,7 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
         labels=_array(blocks, "label").astype(np.int64),
         rows=_array(blocks, "rows").astype(np.int64),
         sums=_matrix(blocks, "sum_", len(columns), np.float64),
-        present=_matrix(blocks, "present_", len(columns), np.int64),
+        present=present,
         moments=moments,
         origin=origin,
         unit=unit,
@@ -147,35 +148,27 @@ def block_statement(source: Source, reader: Reader, values: list[exp.Expr]) -> e
         *keys, misread.as_("misread"), *(value.copy().as_(f"value_{at}") for at, value in enumerate(values))
     ).from_(ROWS)
     names = [key.alias for key in keys]
-    answer = exp.select(*names, exp.func("COUNT", exp.Star()).as_("rows"))
-    answer = answer.select(exp.func("MAX", exp.cast(exp.column("misread"), "INT")).as_("misread"))
+    totals = [exp.func("COUNT", exp.Star()).as_("rows")]
+    totals.append(exp.func("MAX", exp.cast(exp.column("misread"), "INT")).as_("misread"))
     for at in range(len(values)):
         value = exp.column(f"value_{at}")
         total = exp.Anonymous(this=source.sum_function, expressions=[value])
-        answer = answer.select(exp.func("COALESCE", total, double(0)).as_(f"sum_{at}"))
-        answer = answer.select(exp.func("COUNT", value.copy()).as_(f"present_{at}"))
-    return answer.from_(inner.subquery("encoded")).group_by(*names).order_by(*names)
+        totals.append(exp.func("COALESCE", total, double(0)).as_(f"sum_{at}"))
+        totals.append(exp.func("COUNT", value.copy()).as_(f"present_{at}"))
+    return exp.select(*names, *totals).from_(inner.subquery("encoded")).group_by(*names).order_by(*names)
 
 
-def sum_moments(source: Source, values: list[exp.Expr], total: int, progress: Progress) -> Floats:
-    """Second moments of (values, present) over all rows, one batch at a time."""
-    query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
-    moments = np.zeros((2 * len(values), 2 * len(values)))
+def sum_moments(source: Source, values: list[exp.Expr], gaps: list[int], total: int, progress: Progress) -> Floats:
+    """Second moments of (values, present) over all rows."""
     done = 0
-    with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-        for batch in source.batches(query):
-            moments += second_moments(dense(batch))
-            done += batch.num_rows
-            progress("moments", done, total)
-    return moments
 
+    def advance(rows: int) -> None:
+        nonlocal done
+        done += rows
+        progress("moments", done, total)
 
-def dense(batch: pa.RecordBatch) -> Floats:
-    """A batch as a matrix, missing values as NaN."""
-    out = np.empty((batch.num_rows, batch.num_columns))
-    for at, column in enumerate(batch.columns):
-        out[:, at] = column.to_numpy(zero_copy_only=False)
-    return out
+    progress("moments", 0, total)
+    return source.moments(values, gaps, advance)
 
 
 def _array(table: pa.Table, name: str) -> Floats:

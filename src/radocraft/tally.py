@@ -30,6 +30,7 @@ import numpy as np
 from radocraft.arrays import Floats, Ints, Numbers, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, FileError
+from radocraft.moments import second_moments
 from radocraft.storage import writing
 
 _VERSION = 1
@@ -161,25 +162,3 @@ class Tally:
                 f"({contract.fingerprint[:12]}). Craft the whole table anew."
             )
         return cls(header["fingerprint"], header["peer"], tuple(header["columns"]), **arrays)
-
-
-def second_moments(values: Floats) -> Floats:
-    """Second moments of (values, present) over some rows, NaN meaning missing.
-
-    While no value of a column is missing its indicator of presence is the
-    constant, whose moments are the sums; only columns with gaps enter the
-    product twice.
-    """
-    rows, width = values.shape
-    missing = np.isnan(values)
-    gaps = np.flatnonzero(missing.any(axis=0))
-    if len(gaps):
-        values = np.where(missing, 0.0, values)
-    present = (~missing[:, gaps]).astype(np.float64)
-    stacked = np.hstack([values, present, np.ones((rows, 1))])
-    product = stacked.T @ stacked
-    where = np.full(width, stacked.shape[1] - 1)
-    where[gaps] = width + np.arange(len(gaps))
-    pick = np.concatenate([np.arange(width), where])
-    out: Floats = product[np.ix_(pick, pick)]
-    return out

@@ -22,10 +22,10 @@ from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows
 from radocraft.cells import ROLLED
 from radocraft.checks import check_read, check_rows, listed
 from radocraft.contract import Contract
-from radocraft.craft import dense
 from radocraft.encoding import Kind, Reader
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.model.record import Record
+from radocraft.moments import dense
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 from sqlglot import exp
 
+from radocraft.arrays import Floats
 from radocraft.encoding import Kind
+from radocraft.moments import Advance
 
 ROWS = exp.to_table("radocraft_rows")
 """The name under which every statement finds the peer's table."""
@@ -34,6 +36,13 @@ class Source(Protocol):
 
     def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
         """The answer in pieces, in row order, never whole in memory."""
+
+    def moments(self, values: Sequence[exp.Expr], gaps: Sequence[int], advance: Advance) -> Floats:
+        """Second moments of (values, present) over all rows; see `radocraft.moments`.
+
+        ``gaps`` are the values of which some are missing. ``advance`` is called
+        with the number of rows just read, where the engine hands out rows.
+        """
 
     def sample(self, rows: int) -> exp.Query:
         """A query over a sample of about that many rows."""

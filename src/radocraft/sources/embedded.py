@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,10 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from radocraft.arrays import Floats
 from radocraft.encoding import Kind
 from radocraft.errors import DataError, EmptyTable, FileError
+from radocraft.moments import Advance, of_batches
 from radocraft.sources.base import ROWS
 
 _BATCH = 65_536
@@ -54,6 +56,11 @@ class DuckDBSource:
                 yield from reader
             finally:
                 reader.close()
+
+    def moments(self, values: Sequence[exp.Expr], gaps: Sequence[int], advance: Advance) -> Floats:
+        """Streamed into a BLAS product."""
+        query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
+        return of_batches(self.batches(query), len(values), advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows: any will do for its purpose, and these are the cheapest."""

@@ -1,0 +1,141 @@
+"""A Spark data frame: the same statement, run on the cluster.
+
+Moments are pair sums while columns are few; else every partition adds up its
+own rows (`mapInArrow`), and only those sums come back. Workers need NumPy and
+pyarrow, not radocraft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from sqlglot import exp
+
+from radocraft import moments
+from radocraft.arrays import Floats
+from radocraft.encoding import Kind
+from radocraft.errors import DataError, SourceError, WrongType
+from radocraft.moments import Advance
+from radocraft.sources import pairs
+from radocraft.sources.base import ROWS
+from radocraft.sources.driver import driver
+from radocraft.sources.statement import written
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_TEXTS = ("string", "varchar", "char")
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """A data frame under a temporary name of its own in its session."""
+
+    name: str
+    frame: Any
+    sum_function: str = "SUM"
+    view: str = field(default_factory=lambda: f"radocraft_{uuid4().hex}")
+
+    def __post_init__(self) -> None:
+        self.frame.createOrReplaceTempView(self.view)
+
+    def kinds(self) -> dict[str, Kind]:
+        """The frame's columns and their kinds."""
+        return {column.name: _kind(column.dataType.simpleString()) for column in self.frame.schema.fields}
+
+    def table(self, query: exp.Query) -> pa.Table:
+        """The answer, whole."""
+        with _explaining(self.name):
+            return self._run(query).toArrow()
+
+    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+        """The answer, one partition after the other."""
+        with _explaining(self.name), _by_value():
+            for row in self._run(query).mapInArrow(moments.packed, "piece binary").toLocalIterator():
+                with pa.ipc.open_stream(pa.py_buffer(row.piece)) as reader:
+                    yield from reader
+
+    def moments(self, values: Sequence[exp.Expr], gaps: Sequence[int], advance: Advance) -> Floats:
+        """Pair sums while they are few, else every partition's own sums."""
+        if pairs.count(len(values), gaps) <= pairs.MOST_SUMS:
+            return pairs.moments(self.table(pairs.statement(values, gaps)), len(values), gaps)
+        query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
+        with _explaining(self.name), _by_value():
+            shares = self._run(query).mapInArrow(moments.partial, moments.PARTIAL).toArrow()
+        return moments.of_partials(shares, len(values))
+
+    def sample(self, rows: int) -> exp.Query:
+        """The first rows Spark finds."""
+        return exp.select("*").from_(ROWS).limit(rows)
+
+    def _run(self, query: exp.Query) -> Any:
+        return self.frame.sparkSession.sql(written(query, "spark", exp.to_table(self.view)))
+
+
+def is_spark(data: Any) -> bool:
+    """Whether it is a Spark data frame, asked without importing Spark."""
+    return any(
+        kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(data).__mro__
+    )
+
+
+def from_spark(frame: Any) -> SparkSource:
+    """A Spark data frame, classic or Connect."""
+    return SparkSource("Spark data frame", frame)
+
+
+@contextmanager
+def _by_value() -> Iterator[None]:
+    """Send the functions themselves to the workers, not their names."""
+    cloudpickle = driver("pyspark.cloudpickle", "Spark", "spark")
+    cloudpickle.register_pickle_by_value(moments)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(moments)
+
+
+def _kind(spark_type: str) -> Kind:
+    base = spark_type.split("(", 1)[0]
+    if base in _TEXTS:
+        return "text"
+    if base == "boolean":
+        return "boolean"
+    return "number" if base in _NUMBERS else "other"
+
+
+@contextmanager
+def _explaining(name: str) -> Iterator[None]:
+    """Say what went wrong; Spark puts values into its messages, so only its error class is passed on."""
+    errors = driver("pyspark.errors", "Spark", "spark")
+    bridge = driver("py4j.protocol", "Spark", "spark")
+    try:
+        yield
+    except errors.AnalysisException as error:
+        raise DataError(f"'{name}' could not be read: Spark says {_condition(error)}.") from error
+    except errors.PythonException as error:
+        lacking = "ModuleNotFoundError" in str(error)
+        raise SourceError(
+            "Spark's workers lack pyarrow or NumPy. Install both where they run, or point PYSPARK_PYTHON at a Python "
+            "that has them."
+            if lacking
+            else f"A Spark worker failed while summing '{name}'. Its own log says why."
+        ) from error
+    except errors.PySparkException as error:
+        condition = _condition(error)
+        if "CAST" in condition or "OVERFLOW" in condition or "NUMERIC" in condition:
+            raise WrongType(
+                f"'{name}' holds a value that Spark cannot convert ({condition}). Clean the column first."
+            ) from error
+        raise SourceError(f"Spark failed while reading '{name}' ({condition}). Its own log says why.") from error
+    except (bridge.Py4JError, ConnectionError) as error:
+        raise SourceError(
+            f"The connection to Spark was lost while reading '{name}'. Nothing was written; start the session again."
+        ) from error
+
+
+def _condition(error: Any) -> str:
+    return str(error.getCondition() or type(error).__name__)

@@ -1,0 +1,120 @@
+"""One statement, one table, one tally: whatever engine holds the rows."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from sqlglot import exp
+from tests.engines import worlds
+from tests.engines.worlds import CONTRACT, Exact, assert_exact
+
+from radocraft import Contract, craft
+from radocraft.sources import Source, open_source
+
+ENGINES = ("arrow", "csv", "duckdb", "pandas", "parquet", "polars", "postgres", "spark")
+
+
+def hold(engine: str, rows: pa.Table, folder: Path, request: pytest.FixtureRequest) -> Source:
+    """Put the rows where the engine keeps them, and open them there."""
+    if engine == "postgres":
+        return in_postgres(rows, request.getfixturevalue("postgres"))
+    if engine == "spark":
+        frame = request.getfixturevalue("spark").createDataFrame(rows).repartition(3)
+        return open_source(frame)
+    if engine == "csv":
+        pyarrow.csv.write_csv(as_text(rows), folder / "rows.csv")
+        return open_source(folder / "rows.csv")
+    if engine == "parquet":
+        pq.write_table(rows, folder / "rows.parquet", row_group_size=100)
+        return open_source(folder / "rows.parquet")
+    if engine == "duckdb":
+        with duckdb.connect(str(folder / "rows.duckdb")) as database:
+            database.register("given", rows)
+            database.execute('CREATE TABLE "the rows" AS SELECT * FROM given')
+        return open_source(folder / "rows.duckdb", table='"the rows"')
+    frames: dict[str, Any] = {"arrow": rows, "pandas": rows.to_pandas, "polars": lambda: pl.from_arrow(rows)}
+    return open_source(frames[engine]() if callable(frames[engine]) else frames[engine])
+
+
+def as_text(rows: pa.Table) -> pa.Table:
+    """What text can say: float32 in all its digits, no bytes, and a missing category as nothing."""
+    for at, name in enumerate(rows.column_names):
+        column = rows.column(name)
+        if column.type == pa.float32():
+            rows = rows.set_column(at, name, column.cast(pa.float64()))
+        if name == "grade":
+            rows = rows.set_column(at, name, pc.if_else(pc.is_nan(column), None, column))
+    return rows.drop_columns([name for name in ("ignored",) if name in rows.column_names])
+
+
+def in_postgres(rows: pa.Table, cluster: Any, name: str = "customers") -> Source:
+    with (
+        import_module("adbc_driver_postgresql.dbapi").connect(cluster.address()) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute('CREATE SCHEMA IF NOT EXISTS "Peer schema"')
+        cursor.adbc_ingest(name, rows, mode="replace", db_schema_name="Peer schema")
+        connection.commit()
+    return open_source(cluster.address(), table=f'"Peer schema".{name}')
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_exact_sums(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    rows = worlds.table()
+    source = hold(engine, rows, tmp_path, request)
+    assert_exact(craft(source, CONTRACT, "bank"), Exact.of(rows))
+
+
+def wide(rows: int, width: int) -> tuple[Contract, pa.Table]:
+    features = "\n".join(f'x{at:02} = "numeric"' for at in range(width))
+    contract = Contract.parse(f"""
+name = "wide"
+label = {{ column = "y", positive = 1, negative = 0 }}
+shared = [{{ name = "s", categories = [0, 1, 2] }}]
+[peers.bank.features]
+{features}
+""")
+    rng = np.random.default_rng(1)
+    columns = {f"x{at:02}": pa.array(rng.normal(3.0 * at, 1 + at, rows)) for at in range(width)}
+    columns["x01"] = pa.array([None if at % 7 == 0 else float(at) for at in range(rows)], pa.float64())
+    return contract, pa.table({"y": rng.integers(0, 2, rows), "s": rng.integers(0, 3, rows), **columns})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("width", [3, 40], ids=["narrow", "wide"])
+def test_narrow_and_wide_moments_are_exact(
+    width: int, engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    contract, rows = wide(300, width)
+    names = tuple(f"x{at:02}" for at in range(width))
+    exact = Exact({}, {}, names)
+    for row in rows.to_pylist():
+        block = (row["s"], 1 if row["y"] else -1)
+        exact.rows[block] = exact.rows.get(block, 0) + 1
+        values = [np.nan if row[name] is None else row[name] for name in names]
+        exact.values.setdefault(block, []).append(values)
+    assert_exact(craft(hold(engine, rows, tmp_path, request), contract, "bank"), exact)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])
+def test_predictions_stream_from_every_engine(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    _, rows = wide(300, 3)
+    source = hold(engine, rows, tmp_path, request)
+    query = exp.select(exp.column("x00", quoted=True).as_("value")).from_(exp.to_table("radocraft_rows"))
+    streamed = pa.Table.from_batches(list(source.batches(query))).column("value").to_numpy()
+    assert sorted(streamed) == sorted(rows.column("x00").to_numpy())
+
+
+def test_pandas_reads_like_arrow_even_with_its_own_types() -> None:
+    rows = worlds.table().drop_columns(["price"]).to_pandas()
+    assert isinstance(rows, pd.DataFrame)
+    assert open_source(rows).kinds()["member"] in ("boolean", "other")
