@@ -12,6 +12,7 @@ from rich.table import Table
 
 from radocraft.cli.terminal import Json, err, out, print_json, progress
 from radocraft.study.compare import compare as compare_claims
+from radocraft.study.figures import draw_figures
 from radocraft.study.presets import PRESETS, preset_named
 from radocraft.study.results import read_results
 from radocraft.study.run import run_study
@@ -155,3 +156,20 @@ def compare(results: Results, as_json: Json = False) -> None:
     for verdict in verdicts:
         table.add_row(verdict.claim, verdict.ours, {True: "yes", False: "no", None: "–"}[verdict.holds])
     out.print(table)
+
+
+@app.command()
+def figures(
+    results: Results,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write PNG files to.")] = Path("figures"),
+    as_json: Json = False,
+) -> None:
+    """Draw the figures: one page for every domain, an overview, and the paper's other four.
+
+    Example: radocraft study figures full.parquet -o figures
+    """
+    written = draw_figures(read_results(results), output)
+    if as_json:
+        print_json([str(path) for path in written])
+    else:
+        out.print(f"Wrote {len(written)} figures to [bold]{output}[/].")
