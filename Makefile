@@ -34,3 +34,9 @@ lock:  # write constraints.txt anew from what a fresh install resolves to
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.PHONY: study-quick
+study-quick: $(READY)  # every domain at two corners of its range, under five minutes on two cores
+	mkdir -p artefacts
+	$(BIN)/radocraft study run --preset quick --jobs 2 --output artefacts/study-quick.parquet
+	$(BIN)/radocraft study summary artefacts/study-quick.parquet

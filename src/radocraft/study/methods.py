@@ -30,6 +30,7 @@ from radocraft.study.baselines import (
     units_of,
     zip_rows,
 )
+from radocraft.study.linkage import link_rows
 from radocraft.study.scenarios import Edges, PeerTable
 from radocraft.tally import Tally
 
@@ -102,7 +103,7 @@ class Scored:
 
 
 def run_fold(fold: Fold, algorithms: Algorithms = "all", seed: int = 0) -> Iterator[Scored]:
-    """Every algorithm on one fold; ``peers`` stops after the oracle, ``linkage`` adds entity resolution."""
+    """Every algorithm on one fold; ``peers`` stops after the oracle, ``linkage`` (two peers) adds entity resolution."""
     contract = agree_contract(fold)
     yield from score_peers(fold, contract, seed)
     test = contract.encode_shared(fold.test.codes)
@@ -114,6 +115,10 @@ def run_fold(fold: Fold, algorithms: Algorithms = "all", seed: int = 0) -> Itera
     paired = _ridge(fold, contract.encode_shared(zipped.codes), zipped.values, zipped.labels, seed)
     yield Scored("zip", paired.scores(test, fold.test.values))
     yield from score_ours(fold, contract, seed)
+    if algorithms == "linkage":
+        linked = link_rows(fold.tables[0], fold.tables[1], seed)
+        model = _ridge(fold, contract.encode_shared(linked.codes), linked.values, linked.labels, seed)
+        yield Scored("splink", model.scores(test, fold.test.values))
 
 
 def score_peers(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:

@@ -1,0 +1,66 @@
+"""radocraft study from end to end, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.study.data import needs_data
+from typer.testing import CliRunner
+
+from radocraft.cli.study import app
+from radocraft.errors import StudyError
+
+run = CliRunner().invoke
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("study") / "smoke.parquet"
+    done = run(app, ["run", "--preset", "smoke", "--output", str(path), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"preset": "smoke", "results": str(path), "cells_run": 6, "cells_there": 0}
+    return path
+
+
+@needs_data
+def test_summary(results: Path) -> None:
+    lines = json.loads(run(app, ["summary", str(results), "--json"]).stdout)
+    vertical = {(line["algorithm"], line["caution"]): line for line in lines if line["group"]["setting"] == "vertical"}
+    assert vertical["oracle", None]["oracle_gap"] == 0.0
+    assert vertical["best peer", None]["q"] is None
+    assert vertical["matching", 0.25]["error"] < vertical["best peer", None]["error"]
+    shown = run(app, ["summary", str(results), "--by-domain"])
+    assert shown.exit_code == 0
+    assert "wine; one-peer, p_s = 0.2" in shown.stdout
+
+
+@needs_data
+def test_compare_and_settings(results: Path) -> None:
+    verdicts = json.loads(run(app, ["compare", str(results), "--json"]).stdout)
+    assert {"claim", "ours", "holds"} == set(verdicts[0])
+    assert any(verdict["holds"] is not None for verdict in verdicts)
+    assert "holds" in run(app, ["compare", str(results)]).stdout
+    found = json.loads(run(app, ["summary", str(results), "--settings", "--json"]).stdout)
+    assert {reading["domain"] for reading in found["domains"]} == {"wine", "ionosphere"}
+
+
+@needs_data
+def test_figures(results: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    written = json.loads(run(app, ["figures", str(results), "--output", str(tmp_path), "--json"]).stdout)
+    assert str(tmp_path / "overview.png") in written
+    assert all(Path(path).stat().st_size > 10_000 for path in written)
+
+
+def test_errors_are_ours(tmp_path: Path) -> None:
+    assert isinstance(run(app, ["run", "--preset", "everything"]).exception, StudyError)
+    assert isinstance(run(app, ["summary", str(tmp_path / "none.parquet")]).exception, StudyError)
+
+
+@pytest.mark.parametrize("command", ["run", "summary", "figures", "compare"])
+def test_help_shows_an_example(command: str) -> None:
+    shown = run(app, [command, "--help"])
+    assert shown.exit_code == 0
+    assert f"radocraft study {command}" in shown.stdout
