@@ -8,13 +8,13 @@ signature: the codes before the first "any" are known, those after it are not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
-from radocraft.encoding import Column, private_columns
+from radocraft.encoding import Column, Constants, private_columns
 from radocraft.tally import Tally
 
 ROLLED = -1
@@ -39,6 +39,8 @@ class Cells:
         Per cell and shared column of the model: sum of the encodings.
     moments
         Over the table: second moments of (private columns, shared columns, 1).
+    constants
+        What the contract leaves to the peer's data; see `settle`.
     """
 
     peer: str
@@ -52,6 +54,7 @@ class Cells:
     present: Ints
     shared: Floats
     moments: Floats
+    constants: Constants = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -62,18 +65,14 @@ class Cells:
         """Cells with equal new codes (and label) added together."""
         at = number_rows(np.column_stack([codes, self.labels]))
         first = first_of_each(at)
-        return Cells(
-            self.peer,
-            self.columns,
-            self.centre,
-            self.scale,
+        return replace(
+            self,
             codes=codes[first],
             labels=self.labels[first],
             rows=add_up(self.rows, at, len(first)),
             sums=add_up(self.sums, at, len(first)),
             present=add_up(self.present, at, len(first)),
             shared=add_up(self.shared, at, len(first)),
-            moments=self.moments,
         )
 
 
@@ -102,6 +101,7 @@ def standardise(tally: Tally, contract: Contract) -> Cells:
         present=tally.present,
         shared=encoded * tally.rows[:, None],
         moments=np.block([[tally.moments[:width, :width], cross], [cross.T, (outer.T * tally.rows) @ outer]]),
+        constants=tally.constants,
     )
 
 

@@ -6,16 +6,16 @@ import numpy as np
 from sqlglot import exp
 
 from radocraft.arrays import Floats
-from radocraft.contract import Boolean, Numeric, show
 from radocraft.encoding import Column, Reader
 from radocraft.errors import EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
+from radocraft.features import Boolean, Numeric, Spline, show
 from radocraft.sources.base import ROWS, Source
 
 
 def check_columns(reader: Reader, source: Source) -> None:
     """All missing columns, then all columns of a kind that cannot be read, each at once."""
     contract, peer = reader.contract, reader.peer
-    wanted = [contract.label.column, *(s.name for s in contract.shared), *contract.peer(peer).features]
+    wanted = [contract.label.column, *(s.name for s in contract.shared), *contract.own_columns(peer)]
     names = {name: contract.column_of(peer, name) for name in wanted}
     if absent := [column for column in names.values() if column not in reader.kinds]:
         raise MissingColumn(
@@ -23,7 +23,7 @@ def check_columns(reader: Reader, source: Source) -> None:
             f"It has {listed(list(reader.kinds))}. If only the name differs, map it under [peers.{peer}.columns]."
         )
     numeric = [s.name for s in contract.shared if s.edges is not None]
-    numeric += [name for name, f in contract.peers[peer].features.items() if isinstance(f, Numeric | Boolean)]
+    numeric += [name for name, f in contract.peers[peer].features.items() if isinstance(f, Numeric | Boolean | Spline)]
     if wrong := [names[name] for name in numeric if reader.kind(name) == "other"]:
         raise WrongType(
             f"{listed(wrong)} in '{source.name}' is neither number, truth value nor text. "

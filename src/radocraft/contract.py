@@ -22,6 +22,8 @@ One TOML file, the same at every peer::
     balance = "numeric"             # centre and scale from the bank's data
     job = { kind = "categorical", categories = ["clerk", "farmer"] }
     has_loan = "boolean"
+    savings = "spline"              # a smooth curve; { kind = "spline", knots = [0, 500, 2000] }
+    income_by_age = { kind = "interact", of = ["income", "age"] }
 
     [peers.insurer.features]
     claims = "numeric"
@@ -36,168 +38,32 @@ the way a number is written do not change it.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
-import math
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError
 
 from radocraft.errors import ContractError, FileError
+from radocraft.features import Agreed, Categorical, Feature, Interact, Label, Shared
 from radocraft.mistakes import Mistake, contradictions, from_validation, report
-
-ANY = "any"
-MISSING = "missing"
-UNSEEN = "unseen"
-RESERVED = (ANY, MISSING, UNSEEN)
-
-
-def _plain(value: object) -> object:
-    """A category or label as it is kept: a whole number has one form, however it is written."""
-    if isinstance(value, float) and math.isfinite(value):
-        return int(value) if value.is_integer() else value
-    if isinstance(value, bool | int | str):
-        return value
-    raise ValueError("must be text, a finite number, true or false")
-
-
-Value = Annotated[bool | int | float | str, Field(union_mode="smart"), BeforeValidator(_plain)]
-Finite = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda number: number + 0.0)]  # no negative zero
-
-
-class _Agreed(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
-
-
-class Label(_Agreed):
-    """The column to predict and its two values."""
-
-    column: str = Field(min_length=1)
-    positive: Value
-    negative: Value
-
-    @model_validator(mode="after")
-    def _two_values(self) -> Self:
-        if show(self.positive) == show(self.negative):
-            raise ValueError("positive and negative are the same value; name two different ones")
-        return self
-
-    @property
-    def values(self) -> tuple[Value, Value]:
-        """Negative first, as -1 comes before +1."""
-        return (self.negative, self.positive)
-
-
-class Shared(_Agreed):
-    """A feature every peer holds, with the codes all peers map it to."""
-
-    name: str = Field(min_length=1)
-    categories: tuple[Value, ...] | None = None
-    edges: tuple[Finite, ...] | None = None
-    encoding: Literal["one-hot", "ordinal"] = "one-hot"
-
-    @model_validator(mode="after")
-    def _codes_make_sense(self) -> Self:
-        if (self.categories is None) == (self.edges is None):
-            raise ValueError("give either `edges` (bins of a number) or `categories`, not both")
-        if self.edges is not None and (not self.edges or list(self.edges) != sorted({*self.edges})):
-            raise ValueError("`edges` must be one or more numbers in rising order, none twice")
-        if self.categories is not None:
-            check_categories(self.categories)
-        return self
-
-    @cached_property
-    def codes(self) -> tuple[str, ...]:
-        """The agreed codes as text; a row's code is an index into this tuple."""
-        if self.categories is not None:
-            return (*map(show, self.categories), MISSING, UNSEEN)
-        bounds = [-math.inf, *(self.edges or ()), math.inf]
-        return (*(interval(low, high) for low, high in itertools.pairwise(bounds)), MISSING)
-
-    @cached_property
-    def encoded(self) -> tuple[str, ...]:
-        """The columns this feature has in the model."""
-        return (self.name,) if self.encoding == "ordinal" else tuple(f"{self.name}={code}" for code in self.codes)
-
-    @cached_property
-    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Row ``c`` is the encoding of code ``c``.
-
-        One-hot, or one number from -1 to 1 in the order of the codes, where
-        missing and unseen stand in the middle.
-        """
-        if self.encoding == "one-hot":
-            return np.eye(len(self.codes))
-        ordered = [code for code in self.codes if code not in RESERVED]
-        scale = np.linspace(-1.0, 1.0, len(ordered)) if len(ordered) > 1 else np.zeros(1)
-        return np.concatenate([scale, np.zeros(len(self.codes) - len(ordered))])[:, None]
-
-
-class Numeric(_Agreed):
-    """A number, entering the model as (value - centre) / scale; from the peer's data unless fixed here."""
-
-    kind: Literal["numeric"] = "numeric"
-    centre: Finite | None = None
-    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-
-    @model_validator(mode="after")
-    def _both_or_neither(self) -> Self:
-        if (self.centre is None) != (self.scale is None):
-            raise ValueError("give both `centre` and `scale`, or neither to take them from the peer's data")
-        return self
-
-
-class Boolean(_Agreed):
-    """Yes or no, entering the model as +1 or -1."""
-
-    kind: Literal["boolean"] = "boolean"
-    centre: ClassVar[float] = 0.5
-    scale: ClassVar[float] = 0.5
-
-
-class Categorical(_Agreed):
-    """One of the agreed categories, entering the model one-hot."""
-
-    kind: Literal["categorical"] = "categorical"
-    categories: tuple[Value, ...]
-
-    @model_validator(mode="after")
-    def _categories_make_sense(self) -> Self:
-        check_categories(self.categories)
-        return self
-
-    @cached_property
-    def codes(self) -> tuple[str, ...]:
-        """The agreed codes as text, missing and unseen last."""
-        return (*map(show, self.categories), MISSING, UNSEEN)
-
-
-def _spelled_out(feature: Any) -> Any:
-    return {"kind": feature} if isinstance(feature, str) else feature
-
-
-Feature = Annotated[
-    Annotated[Numeric | Boolean | Categorical, Field(discriminator="kind")],
-    BeforeValidator(_spelled_out),
-]
 
 
 def _where_different(columns: dict[str, str]) -> dict[str, str]:
     return {name: column for name, column in columns.items() if name != column}
 
 
-class Peer(_Agreed):
+class Peer(Agreed):
     """What one peer brings: its private features, and its own column names where they differ."""
 
     features: dict[str, Feature] = Field(min_length=1)
     columns: Annotated[dict[str, str], AfterValidator(_where_different)] = Field(default_factory=dict)
 
 
-class Contract(_Agreed):
+class Contract(Agreed):
     """What the peers agree on; see the module's docstring for the file.
 
     Examples
@@ -257,6 +123,10 @@ class Contract(_Agreed):
             )
         return self.peers[name]
 
+    def own_columns(self, peer: str) -> tuple[str, ...]:
+        """The private features of a peer that are columns of its table; products are made of others."""
+        return tuple(name for name, f in self.peer(peer).features.items() if not isinstance(f, Interact))
+
     def encode_shared(self, codes: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Encode full signatures (one row of codes each) as the model sees them."""
         parts = [shared.matrix[codes[:, at]] for at, shared in enumerate(self.shared)]
@@ -285,8 +155,27 @@ def _read(text: str) -> tuple[Contract | None, list[Mistake]]:
         contract = Contract.model_validate(tree)
     except ValidationError as error:
         return None, [*from_validation(error, text), *mistakes]
-    mistakes += _columns_twice(contract)
+    mistakes += [*_columns_twice(contract), *_odd_products(contract)]
     return (None, mistakes) if mistakes else (contract, [])
+
+
+def _odd_products(contract: Contract) -> list[Mistake]:
+    """A product is of two different features, at least one of them the peer's own, none itself a product."""
+    mistakes = []
+    shared = {feature.name for feature in contract.shared}
+    for peer, held in contract.peers.items():
+        plain = {name for name, feature in held.features.items() if not isinstance(feature, Interact)}
+        for name, feature in held.features.items():
+            if not isinstance(feature, Interact):
+                continue
+            place, (left, right) = f"peers.{peer}.features.{name}", feature.of
+            if unknown := [factor for factor in feature.of if factor not in plain | shared]:
+                remedy = f"{peer} may multiply {', '.join(sorted(plain | shared))}"
+                mistakes.append(Mistake(place, f"'{unknown[0]}' cannot be multiplied", remedy))
+            elif left == right or {left, right} <= shared:
+                remedy = f"take two different features, at least one of them {peer}'s"
+                mistakes.append(Mistake(place, "this product says nothing new", remedy))
+    return mistakes
 
 
 def _columns_twice(contract: Contract) -> list[Mistake]:
@@ -302,26 +191,3 @@ def _columns_twice(contract: Contract) -> list[Mistake]:
         for name in names
         if name in encoded
     ]
-
-
-def check_categories(categories: tuple[Value, ...]) -> None:
-    """Refuse an empty list, a category twice, and the words that are codes already."""
-    names = [show(value) for value in categories]
-    if not names:
-        raise ValueError("`categories` is empty; name at least one")
-    if len({*names}) < len(names):
-        raise ValueError("a category is listed twice")
-    if taken := [name for name in names if name in RESERVED]:
-        raise ValueError(f"'{taken[0]}' is a code of its own; give the category another name")
-
-
-def show(value: Value) -> str:
-    """A category or label as text: ``true``, ``3``, ``north``."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
-
-
-def interval(low: float, high: float) -> str:
-    """A bin as text, closed on the left."""
-    return f"{'(' if math.isinf(low) else '['}{show(low)}, {show(high)})"

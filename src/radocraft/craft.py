@@ -8,6 +8,7 @@ product. Memory is bounded by blocks and columns, never by rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.contract import Contract
-from radocraft.encoding import Column, Reader, double, private_columns
+from radocraft.encoding import Column, Reader, private_columns
 from radocraft.errors import ContractMismatch
+from radocraft.expressions import double, moved
+from radocraft.settle import settle
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 from radocraft.tally import Tally
@@ -73,6 +76,7 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
     reader = Reader(contract, peer, source.kinds())
     columns = private_columns(contract, peer)
     check_columns(reader, source)
+    reader = replace(reader, constants=onto.constants if onto else settle(source, reader))
     origin, unit = (onto.origin, onto.unit) if onto else guess_origin(source, reader, columns)
     values = shifted(reader, columns, origin, unit)
     progress("block sums", 0, 0)
@@ -84,7 +88,7 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
     total = int(np.sum(_array(blocks, "rows")))
     present = _matrix(blocks, "present_", len(columns), np.int64)
     gaps = np.flatnonzero(present.sum(axis=0) < total).tolist()
-    moments = sum_moments(source, values, gaps, total, progress)
+    moments = sum_moments(source, value_statement(reader, values), gaps, total, progress)
     check_finite(moments, columns, source)
     tally = Tally(
         fingerprint=contract.fingerprint,
@@ -98,6 +102,7 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
         moments=moments,
         origin=origin,
         unit=unit,
+        constants=reader.constants,
     )
     return onto + tally if onto else tally
 
@@ -120,7 +125,7 @@ def guess_origin(source: Source, reader: Reader, columns: tuple[Column, ...]) ->
             exp.func("STDDEV_SAMP", raw[at].copy()).as_(f"sd_{at}"),
         ]
     sample = source.sample(_SAMPLE).subquery("peer_sample")
-    answer = source.table(exp.select(*statistics).from_(sample)).to_pylist()[0]
+    answer = source.table(exp.select(*statistics).from_(reader.rows(sample))).to_pylist()[0]
     for at in free:
         mean, deviation = answer[f"mean_{at}"], answer[f"sd_{at}"]
         if mean is not None and np.isfinite(mean):
@@ -132,11 +137,7 @@ def guess_origin(source: Source, reader: Reader, columns: tuple[Column, ...]) ->
 
 def shifted(reader: Reader, columns: tuple[Column, ...], origin: Floats, unit: Floats) -> list[exp.Expr]:
     """(value - origin) / unit, leaving out what would do nothing."""
-    out = []
-    for value, o, u in zip(reader.private(), origin, unit, strict=True):
-        moved = exp.paren(exp.Sub(this=value, expression=double(o))) if o != 0 else value
-        out.append(exp.Div(this=moved, expression=double(u)) if u != 1 else moved)
-    return out
+    return [moved(value, float(o), float(u)) for value, o, u in zip(reader.private(), origin, unit, strict=True)]
 
 
 def block_statement(source: Source, reader: Reader, values: list[exp.Expr]) -> exp.Query:
@@ -146,7 +147,7 @@ def block_statement(source: Source, reader: Reader, values: list[exp.Expr]) -> e
     misread = reader.misread() or exp.false()
     inner = exp.select(
         *keys, misread.as_("misread"), *(value.copy().as_(f"value_{at}") for at, value in enumerate(values))
-    ).from_(ROWS)
+    ).from_(reader.rows(ROWS))
     names = [key.alias for key in keys]
     totals = [exp.func("COUNT", exp.Star()).as_("rows")]
     totals.append(exp.func("MAX", exp.cast(exp.column("misread"), "INT")).as_("misread"))
@@ -158,7 +159,13 @@ def block_statement(source: Source, reader: Reader, values: list[exp.Expr]) -> e
     return exp.select(*names, *totals).from_(inner.subquery("encoded")).group_by(*names).order_by(*names)
 
 
-def sum_moments(source: Source, values: list[exp.Expr], gaps: list[int], total: int, progress: Progress) -> Floats:
+def value_statement(reader: Reader, values: list[exp.Expr]) -> exp.Select:
+    """The private columns of every row."""
+    named = [value.copy().as_(f"value_{at}") for at, value in enumerate(values)]
+    return exp.select(*named).from_(reader.rows(ROWS))
+
+
+def sum_moments(source: Source, values: exp.Select, gaps: list[int], total: int, progress: Progress) -> Floats:
     """Second moments of (values, present) over all rows."""
     done = 0
 

@@ -7,17 +7,31 @@ Missing values, NaN included, are NULL in all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from radocraft.contract import Boolean, Categorical, Contract, Feature, Label, Numeric, Shared, Value, show
+from radocraft.contract import Contract
+from radocraft.expressions import (
+    Kind,
+    binned,
+    coded,
+    double,
+    encoded,
+    equals,
+    is_missing,
+    moved,
+    number,
+    one_hot,
+    spline_levels,
+    spline_values,
+    times,
+    truth,
+    word,
+)
+from radocraft.features import Boolean, Categorical, Feature, Interact, Label, Numeric, Shared, Spline
 
-Kind = Literal["number", "boolean", "text", "other"]
-
-_TRUE = ("true", "t", "yes", "y", "1", "1.0")
-_FALSE = ("false", "f", "no", "n", "0", "0.0")
+Constants = dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -37,20 +51,43 @@ def private_columns(contract: Contract, peer: str) -> tuple[Column, ...]:
     """The peer's private coordinates, in the order in which every table and matrix holds them."""
     columns: list[Column] = []
     for name, feature in sorted(contract.peer(peer).features.items()):
-        if isinstance(feature, Categorical):
-            columns += [Column(f"{name}={code}", name) for code in feature.codes]
+        if isinstance(feature, Interact):
+            left, right = (_factor_columns(contract, peer, factor) for factor in feature.of)
+            columns += [Column(f"{one} * {other}", name, None, None) for one in left for other in right]
         else:
-            columns.append(Column(name, name, feature.centre, feature.scale))
+            columns += _columns(name, feature)
     return tuple(columns)
+
+
+def _columns(name: str, feature: Feature) -> list[Column]:
+    if isinstance(feature, Categorical):
+        return [Column(f"{name}={code}", name) for code in feature.codes]
+    if isinstance(feature, Spline):
+        return [Column(f"{name}~{at}", name, None, None) for at in range(1, feature.width + 1)]
+    if isinstance(feature, Interact):
+        raise TypeError("a product has no columns of its own")
+    return [Column(name, name, feature.centre, feature.scale)]
+
+
+def _factor_columns(contract: Contract, peer: str, factor: str) -> list[str]:
+    """Names of a factor's columns: a feature of the peer's, or a shared one."""
+    own = contract.peers[peer].features.get(factor)
+    if own is not None:
+        return [column.name for column in _columns(factor, own)]
+    return [name for shared in contract.shared if shared.name == factor for name in shared.encoded]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The expressions that read one peer's table under a contract."""
+    """The expressions that read one peer's table under a contract.
+
+    ``constants`` are those the contract leaves to the data; see `settle`.
+    """
 
     contract: Contract
     peer: str
     kinds: dict[str, Kind]
+    constants: Constants = field(default_factory=dict)
 
     def column(self, name: str) -> exp.Expr:
         """The raw column that holds the contract's ``name``."""
@@ -79,11 +116,59 @@ class Reader:
 
     def values(self, name: str, feature: Feature) -> list[exp.Expr]:
         """One expression for each coordinate of a private feature, before centring."""
-        raw, kind = self.column(name), self.kind(name)
+        if isinstance(feature, Interact):
+            left, right = (self.factor(factor) for factor in feature.of)
+            return [times(one, other) for one in left for other in right]
+        if isinstance(feature, Spline):
+            knots = self.knots(name)
+            values = spline_values(knots, self.term(name)) if len(knots) > 1 else [self.number(name)]
+            nothing = times(self.number(name), double(0))
+            return [*values, *(nothing.copy() for _ in range(feature.width - len(values)))]
         if isinstance(feature, Categorical):
-            code = coded(raw, kind, feature.categories)
-            return [indicator(exp.EQ(this=code, expression=whole(at))) for at in range(len(feature.codes))]
-        return [truth(raw, kind) if isinstance(feature, Boolean) else number(raw, kind)]
+            return one_hot(coded(self.column(name), self.kind(name), feature.categories), len(feature.codes))
+        if isinstance(feature, Boolean):
+            return [truth(self.column(name), self.kind(name))]
+        return [self.number(name)]
+
+    def knots(self, name: str) -> tuple[float, ...]:
+        """The knots of a spline: the contract's, or those its peer's data gave (fewer where values are few)."""
+        feature = self.contract.peers[self.peer].features[name]
+        agreed = feature.knots if isinstance(feature, Spline) else ()
+        return agreed if isinstance(agreed, tuple) else self.constants.get(name, ())
+
+    def term(self, name: str) -> str:
+        """How the terms of a spline are named in `rows`."""
+        return f"radocraft_{self.peer}_{name}"
+
+    def rows(self, table: exp.Expr) -> exp.Expr:
+        """The table with the terms of every spline as columns of their own, so that they are computed once."""
+        features = self.contract.peers[self.peer].features
+        curves = [
+            name for name, feature in features.items() if isinstance(feature, Spline) and len(self.knots(name)) > 1
+        ]
+        steps = [spline_levels(self.number(name), self.knots(name), self.term(name)) for name in curves]
+        for at, level in enumerate(zip(*steps, strict=True)):
+            named = [column for columns in level for column in columns]
+            table = exp.select(exp.Star(), *named).from_(table).subquery(f"radocraft_step_{at}")
+        return table
+
+    def number(self, name: str) -> exp.Expr:
+        """A feature's column as a double."""
+        return number(self.column(name), self.kind(name))
+
+    def factor(self, name: str) -> list[exp.Expr]:
+        """The columns of a feature as they enter a product: numbers in units, truth values as +1 and -1."""
+        feature = self.contract.peers[self.peer].features.get(name)
+        if feature is None:
+            shared = next(shared for shared in self.contract.shared if shared.name == name)
+            return encoded(self.code(shared), shared)
+        values = self.values(name, feature)
+        if isinstance(feature, Boolean):
+            return [moved(value, feature.centre, feature.scale) for value in values]
+        if isinstance(feature, Numeric):
+            centre, scale = self.constants.get(name, (feature.centre or 0.0, feature.scale or 1.0))
+            return [moved(value, centre, scale) for value in values]
+        return values
 
     def private(self) -> list[exp.Expr]:
         """One expression for each private column, in the order of `private_columns`."""
@@ -110,80 +195,10 @@ class Reader:
         numbers = [shared.name for shared in self.contract.shared if shared.edges is not None]
         booleans = []
         for name, feature in self.contract.peers[self.peer].features.items():
-            if isinstance(feature, Numeric):
+            if isinstance(feature, Numeric | Spline):
                 numbers.append(name)
             if isinstance(feature, Boolean):
                 booleans.append(name)
         return [name for name in numbers if self.kind(name) == "text"] + [
             name for name in booleans if self.kind(name) != "boolean"
         ]
-
-
-def number(raw: exp.Expr, kind: Kind) -> exp.Expr:
-    """The column as a double; NaN and what cannot be read become NULL."""
-    cast = exp.TryCast if kind == "text" else exp.Cast
-    source = exp.func("TRIM", raw.copy()) if kind == "text" else raw.copy()
-    nan = exp.cast(exp.Literal.string("NaN"), "DOUBLE")
-    return exp.Nullif(this=cast(this=source, to=exp.DataType.build("DOUBLE")), expression=nan)
-
-
-def truth(raw: exp.Expr, kind: Kind) -> exp.Expr:
-    """The column as 1.0, 0.0 or NULL."""
-    if kind == "number":
-        return exp.Case().when(equals(raw, kind, 1), double(1)).when(equals(raw, kind, 0), double(0))
-    return exp.Case().when(word(raw).isin(*_TRUE), double(1)).when(word(raw).isin(*_FALSE), double(0))
-
-
-def word(raw: exp.Expr) -> exp.Expr:
-    """The column as text, in small letters and without spaces around it."""
-    return exp.func("LOWER", exp.func("TRIM", text(raw)))
-
-
-def binned(value: exp.Expr, edges: tuple[float, ...]) -> exp.Expr:
-    """The index of the bin, closed on the left; missing is the index after the last bin."""
-    case = exp.Case().when(value.copy().is_(exp.null()), whole(len(edges) + 1))
-    for at, edge in enumerate(edges):
-        case = case.when(exp.LT(this=value.copy(), expression=double(edge)), whole(at))
-    return case.else_(whole(len(edges)))
-
-
-def coded(raw: exp.Expr, kind: Kind, categories: tuple[Value, ...]) -> exp.Expr:
-    """The index of the category; then missing, then unseen."""
-    case = exp.Case().when(is_missing(raw, kind), whole(len(categories)))
-    for at, category in enumerate(categories):
-        case = case.when(equals(raw, kind, category), whole(at))
-    return case.else_(whole(len(categories) + 1))
-
-
-def is_missing(raw: exp.Expr, kind: Kind) -> exp.Expr:
-    """NULL, or NaN in a column of numbers."""
-    return (number(raw, kind) if kind == "number" else raw.copy()).is_(exp.null())
-
-
-def equals(raw: exp.Expr, kind: Kind, value: Value) -> exp.Expr:
-    """Numbers compare as numbers, truth values as truth values, all else as text."""
-    if isinstance(value, bool):
-        return exp.EQ(this=truth(raw, kind), expression=double(1 if value else 0))
-    if isinstance(value, int | float) and kind in ("number", "text"):
-        return exp.EQ(this=number(raw, kind), expression=double(value))
-    return exp.EQ(this=text(raw), expression=exp.Literal.string(show(value)))
-
-
-def indicator(condition: exp.Expr) -> exp.Expr:
-    """1.0 where the condition holds, else 0.0."""
-    return exp.Case().when(condition, double(1)).else_(double(0))
-
-
-def text(raw: exp.Expr) -> exp.Expr:
-    """The column as text."""
-    return exp.cast(raw.copy(), "TEXT")
-
-
-def double(value: float) -> exp.Expr:
-    """A constant that every engine takes as a double, not as a decimal."""
-    return exp.cast(exp.Literal.string(repr(float(value))), "DOUBLE")
-
-
-def whole(value: int) -> exp.Expr:
-    """A whole-number constant."""
-    return exp.Literal.number(value)

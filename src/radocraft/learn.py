@@ -75,6 +75,7 @@ def assemble(blocks: Blocks, fit: Fit, parts: list[Part]) -> Model:
         intercept=intercept,
         raw_intercept=intercept - sum(c.raw * c.centre for c in coefficients),
         coefficients=coefficients,
+        constants={cells.peer: cells.constants for cells in blocks.cells if cells.constants},
         odds=population.odds(prior=fit.method == "matching"),
         estimate=population.estimate(prior=fit.method == "matching"),
         certificate=Certificate(**fit.losses, peers=fit.peer_losses) if fit.losses else None,

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 _REMEDY = {
     "missing": "add it",
     "extra_forbidden": "remove it, or correct its spelling",
-    "union_tag_invalid": 'kinds are "numeric", "boolean" and "categorical"',
+    "union_tag_invalid": 'kinds are "numeric", "boolean", "categorical", "spline" and "interact"',
     "union_tag_not_found": 'say what kind of feature it is, e.g. kind = "numeric"',
     "value_error": "",
     "greater_than": "",

@@ -37,9 +37,10 @@ import pyarrow.parquet as pq
 
 from radocraft.arrays import Floats, Ints
 from radocraft.cells import ROLLED, Cells
-from radocraft.contract import ANY, Contract, show
+from radocraft.contract import Contract
 from radocraft.encoding import private_columns
 from radocraft.errors import ContractMismatch, FileError, Tampered
+from radocraft.features import ANY, show
 from radocraft.policy import Release
 from radocraft.storage import writing
 from radocraft.version import __version__
@@ -135,6 +136,7 @@ class Part:
             present=self._stack([self._numbers(f"present:{name}", rows) for name in names]).astype(np.int64),
             shared=self._shared_sums(contract, codes, rows),
             moments=_unpack(self.metadata["moments"], size),
+            constants={name: tuple(values) for name, values in self.metadata["constants"].items()},
         )
 
     def _shared_sums(self, contract: Contract, codes: Ints, rows: Ints) -> Floats:
@@ -200,9 +202,9 @@ def _describe(release: Release) -> dict[str, Any]:
         "peer": cells.peer,
         "rows": cells.total,
         "policy": {
-            "mode": "disclosure-control",
+            "mode": release.mode,
             "min_rows": release.min_rows,
-            "guarantee": f"every cell holds at least {release.min_rows} rows",
+            "guarantee": release.guarantee,
             "blocks_rolled_up": release.blocks_rolled_up,
             "rows_rolled_up": release.rows_rolled_up,
         },
@@ -210,6 +212,7 @@ def _describe(release: Release) -> dict[str, Any]:
         "columns": list(cells.columns),
         "centre": cells.centre.tolist(),
         "scale": cells.scale.tolist(),
+        "constants": cells.constants,
         "moments": _pack(cells.moments),
     }
 

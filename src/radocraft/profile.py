@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlglot import exp
 
-from radocraft.encoding import Kind, number, text, truth
 from radocraft.errors import FileError
+from radocraft.expressions import Kind, number, text, truth
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 

@@ -22,13 +22,14 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from radocraft.arrays import Floats, Ints, Numbers, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
+from radocraft.encoding import Constants
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.moments import second_moments
 from radocraft.storage import writing
@@ -55,6 +56,8 @@ class Tally:
         Over the table: second moments of (values, present), 2d by 2d.
     origin, unit
         A value is kept as (x - origin) / unit.
+    constants
+        What the contract leaves to the peer's data; see `settle`.
     """
 
     fingerprint: str
@@ -68,6 +71,7 @@ class Tally:
     moments: Floats
     origin: Floats
     unit: Floats
+    constants: Constants = field(default_factory=dict)
 
     @classmethod
     def of_rows(
@@ -118,6 +122,8 @@ class Tally:
             raise ContractMismatch("The two tallies were crafted under different contracts; craft both anew under one.")
         if self.peer != other.peer:
             raise ContractMismatch(f"The tallies are of two peers, '{self.peer}' and '{other.peer}'; they do not add.")
+        if self.constants != other.constants:
+            raise ContractMismatch("The two tallies took knots or units from different data; craft one onto the other.")
         other = other.rebased(self.origin, self.unit)
         keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
         block = number_rows(keys)
@@ -139,6 +145,7 @@ class Tally:
     def save(self, path: str | Path) -> None:
         """Write the tally to a file of the peer's own."""
         header = {"version": _VERSION, "fingerprint": self.fingerprint, "peer": self.peer, "columns": self.columns}
+        header["constants"] = self.constants
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         with writing(path, private=True) as file:
             np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
@@ -161,4 +168,5 @@ class Tally:
                 f"'{path}' was crafted under another contract ({header['fingerprint'][:12]}) than this one "
                 f"({contract.fingerprint[:12]}). Craft the whole table anew."
             )
-        return cls(header["fingerprint"], header["peer"], tuple(header["columns"]), **arrays)
+        constants = {name: tuple(values) for name, values in header["constants"].items()}
+        return cls(header["fingerprint"], header["peer"], tuple(header["columns"]), **arrays, constants=constants)

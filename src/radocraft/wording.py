@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from radocraft.contract import Boolean, Categorical, Contract, Feature, Numeric, Shared, show
+from radocraft.contract import Contract
+from radocraft.features import Boolean, Categorical, Feature, Interact, Shared, Spline, show
 
 
 def describe_contract(contract: Contract) -> str:
@@ -43,7 +44,13 @@ def _feature(feature: Feature) -> str:
         return f"one of {', '.join(feature.codes)}"
     if isinstance(feature, Boolean):
         return "yes or no"
-    assert isinstance(feature, Numeric)
+    if isinstance(feature, Spline):
+        places = (
+            "at knots from its data" if isinstance(feature.knots, int) else f"at {', '.join(map(show, feature.knots))}"
+        )
+        return f"a smooth curve of a number, {places}"
+    if isinstance(feature, Interact):
+        return f"{feature.of[0]} times {feature.of[1]}"
     if feature.centre is None:
         return "a number; its mean and standard deviation are released too"
     return f"a number, as (value - {feature.centre:g}) / {feature.scale:g}"

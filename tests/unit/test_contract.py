@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from radocraft.contract import Contract, Shared, check_contract, interval, show
+from radocraft.contract import Contract, check_contract
 from radocraft.errors import ContractError, FileError
+from radocraft.features import Shared, interval, show
 
 GOOD = """
 name = "default within a year"

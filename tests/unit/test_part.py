@@ -121,7 +121,7 @@ def with_column(name: str, change):
         with_column("sum:x0_0", lambda value: np.nextafter(value, 9)),
         with_column("present:x0_1", lambda count: count - 1),
         with_column("shared-sum:s1=0", lambda value: value + 1),
-        with_column("shared-sum:s1=0", lambda _: None),
+        with_column("shared-sum:s1=missing", lambda zero: None if zero == 0 else zero),
         with_column("label", lambda label: "1" if label == "-1" else "-1"),
         with_column("shared:s1", lambda code: "0" if code != "0" else "1"),
         lambda table: table.slice(1),

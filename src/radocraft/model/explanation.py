@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from radocraft.cells import ROLLED
-from radocraft.contract import ANY, Contract, show
+from radocraft.contract import Contract
+from radocraft.features import ANY, show
 from radocraft.model.record import Certificate, Coefficient, Record
 
 

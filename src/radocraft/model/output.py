@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from radocraft.contract import show
 from radocraft.craft import Progress, quiet
 from radocraft.errors import FileError
+from radocraft.features import show
 from radocraft.model.record import Record
 from radocraft.model.scoring import predict_batches
 from radocraft.sources import Source

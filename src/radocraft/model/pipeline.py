@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from radocraft.arrays import Floats
 from radocraft.contract import Contract
+from radocraft.encoding import Constants
 from radocraft.model.record import Record
 from radocraft.model.scoring import View, checked_batches
 from radocraft.sources import open_source
@@ -28,9 +29,18 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Whose columns, in order.
     centre
         What stands for a missing value of each private column.
+    constants
+        What the contract leaves to each peer's data.
     """
 
-    def __init__(self, contract: Contract, peers: tuple[str, ...], centre: tuple[float, ...]) -> None:
+    def __init__(
+        self,
+        contract: Contract,
+        peers: tuple[str, ...],
+        centre: tuple[float, ...],
+        constants: dict[str, Constants] | None = None,
+    ) -> None:
+        self.constants = constants
         self.contract = contract
         self.peers = peers
         self.centre = centre
@@ -46,7 +56,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The columns of the model for every row."""
         check_is_fitted(self)
         source = open_source(X)
-        view = View.of(self.contract, self.peers, source)
+        view = View.of(self.contract, self.peers, source, self.constants)
         out = []
         for batch in checked_batches(view, source):
             values = view.values(batch)
@@ -58,7 +68,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def to_sklearn(model: Record) -> Pipeline:
     """A fitted pipeline that needs the columns of every peer the model was learned from."""
     private = [c for c in model.coefficients if c.peer is not None]
-    encoder = ContractEncoder(model.contract, model.peers, tuple(c.centre for c in private))
+    encoder = ContractEncoder(model.contract, model.peers, tuple(c.centre for c in private), model.constants)
     weights = np.array([c.raw for c in model.coefficients])
     classifier = LogisticRegression()
     classifier.classes_ = np.array(model.classes)

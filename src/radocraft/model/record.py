@@ -21,8 +21,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Contract, Value
+from radocraft.contract import Contract
+from radocraft.encoding import Constants
 from radocraft.errors import FileError
+from radocraft.features import Value
 from radocraft.storage import writing
 from radocraft.version import __version__
 
@@ -134,6 +136,7 @@ class Record(_Frozen):
     intercept: float
     raw_intercept: float
     coefficients: tuple[Coefficient, ...]
+    constants: dict[str, Constants] = Field(default_factory=dict)
     odds: Odds
     estimate: Estimate
     certificate: Certificate | None

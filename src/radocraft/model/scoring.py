@@ -22,8 +22,9 @@ from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows
 from radocraft.cells import ROLLED
 from radocraft.checks import check_read, check_rows, listed
 from radocraft.contract import Contract
-from radocraft.encoding import Kind, Reader
+from radocraft.encoding import Constants, Reader
 from radocraft.errors import MissingColumn, NotFinite
+from radocraft.expressions import Kind
 from radocraft.model.record import Record
 from radocraft.moments import dense
 from radocraft.sources import Source, open_source
@@ -80,7 +81,7 @@ def predict_batches(
     model: Record, source: Source, keep: tuple[str, ...] = ()
 ) -> Iterator[tuple[Scores, pa.RecordBatch]]:
     """`predict` in pieces, in row order, for tables larger than memory; beside each the columns to keep."""
-    view = View.of(model.contract, model.peers, source)
+    view = View.of(model.contract, model.peers, source, model.constants)
     absent = [peer for peer in model.peers if peer not in view.readers]
     averages = Averages.of(model, absent)
     for batch in checked_batches(view, source, keep):
@@ -102,13 +103,19 @@ class View:
     readers: dict[str, Reader]
 
     @classmethod
-    def of(cls, contract: Contract, peers: tuple[str, ...], source: Source) -> View:
+    def of(
+        cls,
+        contract: Contract,
+        peers: tuple[str, ...],
+        source: Source,
+        constants: dict[str, Constants] | None = None,
+    ) -> View:
         """Find the contract's columns in a table."""
         kinds = source.kinds()
         readers = {}
         for peer in peers:
-            reader = _reader(contract, peer, kinds)
-            wanted = {name: contract.column_of(peer, name) for name in contract.peers[peer].features}
+            reader = _reader(contract, peer, kinds, (constants or {}).get(peer, {}))
+            wanted = {name: contract.column_of(peer, name) for name in contract.own_columns(peer)}
             found = [name for name in wanted if reader.contract.column_of(peer, name) in kinds]
             if found and len(found) < len(wanted):
                 raise MissingColumn(
@@ -118,7 +125,7 @@ class View:
                 )
             if found:
                 readers[peer] = reader
-        shared = next(iter(readers.values()), _reader(contract, None, kinds))
+        shared = next(iter(readers.values()), _reader(contract, None, kinds, {}))
         if lacking := [s.name for s in contract.shared if shared.contract.column_of(shared.peer, s.name) not in kinds]:
             raise MissingColumn(
                 f"'{source.name}' lacks {listed(lacking)}, shared by all peers. It has {listed(list(kinds))}."
@@ -142,7 +149,10 @@ class View:
                 f"There is no column {listed(unknown)} to keep. There are {listed(list(self.shared.kinds))}."
             )
         columns += [exp.column(name, quoted=True).as_(f"keep_{at}") for at, name in enumerate(keep)]
-        return exp.select(*columns).from_(ROWS)
+        relation: exp.Expr = ROWS
+        for reader in self.readers.values():
+            relation = reader.rows(relation)
+        return exp.select(*columns).from_(relation)
 
     def codes(self, batch: pa.RecordBatch) -> Ints:
         """The batch's signatures."""
@@ -161,7 +171,7 @@ class View:
         return np.asarray(model.contract.encode_shared(self.codes(batch)) @ model.shared_weights + private)
 
 
-def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind]) -> Reader:
+def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], constants: Constants) -> Reader:
     """A reader that finds a column under the contract's name, the peer's own or, if shared, another peer's.
 
     Without a peer it reads the shared features alone.
@@ -174,7 +184,7 @@ def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind]) -> Rea
         candidates = [feature, *(contract.column_of(owner, feature) for owner in held_by)]
         columns[feature] = next((column for column in candidates if column in kinds), feature)
     held = contract.peers[name].model_copy(update={"features": features, "columns": columns})
-    return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds)
+    return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds, constants)
 
 
 def checked_batches(view: View, source: Source, keep: tuple[str, ...] = ()) -> Iterator[pa.RecordBatch]:

@@ -1,39 +1,56 @@
-"""The gate: what a peer lets leave.
-
-`release` is the only way from a tally to a `Release`, and a part can be made
-from nothing else. Today's rule is the minimum number of rows: a block with
-fewer joins its siblings ("any" in place of its last code), and so on, at the
-end to the label alone, so that no rows are lost and no cell is small.
-"""
+"""From a tally to a release: every rule of the policy, one after the other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from radocraft.arrays import Ints, Truths, first_of_each, number_rows
+from radocraft.arrays import Ints
 from radocraft.cells import ROLLED, Cells, constant_features, standardise
-from radocraft.contract import Contract, show
+from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
+from radocraft.features import show
+from radocraft.policy.limits import Contributors, Limits
+from radocraft.policy.rare import support, without_rare
+from radocraft.policy.recoding import recode, released_cells
+from radocraft.policy.rolling import rolled_up
 from radocraft.policy.rules import Policy
 from radocraft.tally import Tally
 
 
 @dataclass(frozen=True)
 class Release:
-    """Cells that passed the gate, with what the gate did to them."""
+    """Cells that passed the gate, with what the gate did to them.
+
+    ``noise`` is None, or what a learner needs to know about the noise in the cells.
+    """
 
     contract: Contract
     cells: Cells
+    mode: str
+    guarantee: str
     min_rows: int
     blocks_rolled_up: int
     rows_rolled_up: int
     notes: tuple[str, ...] = field(default=())
+    noise: dict[str, Any] | None = None
 
 
-def release(tally: Tally, contract: Contract, policy: Policy | None = None) -> Release:
+def release(
+    tally: Tally, contract: Contract, policy: Policy | None = None, contributors: Contributors | None = None
+) -> Release:
     """Let a tally through the gate, rolling up what is too small to leave.
+
+    Parameters
+    ----------
+    tally, contract
+        The peer's exact sums, and what they were crafted under.
+    policy
+        The peer's rules; those of `Policy()` if None.
+    contributors
+        Needed where the policy has a dominance rule; see `radocraft.contributors`.
 
     Examples
     --------
@@ -51,21 +68,71 @@ def release(tally: Tally, contract: Contract, policy: Policy | None = None) -> R
     (array([3, 2]), array([-1, -1]))
     """
     policy = policy or Policy()
-    if tally.fingerprint != contract.fingerprint:
-        raise ContractMismatch("The tally was crafted under another contract; craft it anew under this one.")
-    exact = standardise(tally, contract)
+    check_scope(tally, contract, policy)
+    merged, notes = without_rare(tally, contract, policy.limit)
+    exact = standardise(merged, contract)
     check_labels(exact, contract, policy)
-    codes = rolled_up(exact, policy.min_rows)
+    limits = limits_of(exact, support(merged, contract), policy, contributors)
+    codes = cell_codes(limits, policy)
     moved = (codes == ROLLED).any(axis=1)
-    notes = [f"'{name}' is constant: it carries nothing" for name in constant_features(exact, contract)]
+    constant = [f"'{name}' is constant: it carries nothing" for name in constant_features(exact, contract)]
     return Release(
         contract=contract,
-        cells=exact.grouped(codes),
-        min_rows=policy.min_rows,
+        cells=released_cells(exact, contract, codes, recode(limits, codes)),
+        mode=policy.mode,
+        guarantee=policy.guarantee,
+        min_rows=policy.limit,
         blocks_rolled_up=int(moved.sum()),
         rows_rolled_up=int(exact.rows[moved].sum()),
-        notes=tuple(notes),
+        notes=(*notes, *constant),
     )
+
+
+def limits_of(exact: Cells, support: Ints, policy: Policy, contributors: Contributors | None) -> Limits:
+    """The policy's limits on these blocks."""
+    if policy.dominance is None or policy.mode == "none":
+        return Limits(exact, support, policy.limit)
+    if contributors is None:
+        raise PolicyRefusal(
+            "The policy's rule on dominance needs to know each cell's largest contributors, and they are not at hand. "
+            "Craft the whole table with this policy (a tally of earlier rows does not hold them)."
+        )
+    if not (np.array_equal(contributors.codes, exact.codes) and np.array_equal(contributors.labels, exact.labels)):
+        raise PolicyRefusal("The largest contributors are of another table than the tally. Craft the whole table anew.")
+    return Limits(exact, support, policy.limit, policy.dominance, contributors)
+
+
+def cell_codes(limits: Limits, policy: Policy) -> Ints:
+    """The codes each block leaves under."""
+    if policy.signatures == "labels-only":
+        return np.full_like(limits.cells.codes, ROLLED)
+    return rolled_up(limits, policy.mixed_labels and policy.mode != "none")
+
+
+def check_scope(tally: Tally, contract: Contract, policy: Policy) -> None:
+    """The tally must be of this contract, and the policy must allow the contract, its features and its width."""
+    if tally.fingerprint != contract.fingerprint:
+        raise ContractMismatch("The tally was crafted under another contract; craft it anew under this one.")
+    if policy.mode == "differential-privacy":
+        raise PolicyRefusal(
+            "Under differential privacy rows are bounded one by one, so nothing may leave from a tally of exact sums. "
+            "Craft the table with this policy (`radocraft craft --policy`, or `radocraft.privacy.release_private`)."
+        )
+    if policy.contracts is not None and contract.fingerprint not in policy.contracts:
+        raise PolicyRefusal(
+            f"The policy does not allow the contract '{contract.name}'. "
+            f'Add its fingerprint "{contract.fingerprint}" to `contracts` if your data officer agrees.'
+        )
+    held = contract.peer(tally.peer).features
+    if policy.features is not None and (more := [name for name in held if name not in policy.features]):
+        raise PolicyRefusal(
+            f"The policy does not allow the feature '{more[0]}'. Take it out of the contract, or add it to `features`."
+        )
+    if policy.limit > 1 and tally.total < policy.rows_per_column * len(tally.columns):
+        raise PolicyRefusal(
+            f"'{tally.peer}' has fewer than {policy.rows_per_column:g} rows for each of its {len(tally.columns)} "
+            "private columns, so the moment matrix would nearly be the rows. Give more rows, or agree on fewer columns."
+        )
 
 
 def check_labels(cells: Cells, contract: Contract, policy: Policy) -> None:
@@ -77,59 +144,8 @@ def check_labels(cells: Cells, contract: Contract, policy: Policy) -> None:
         )
     for value, sign in zip(contract.label.values, (-1, 1), strict=True):
         whole = cells.labels == sign
-        if cells.rows[whole].sum() < policy.min_rows:
+        if cells.rows[whole].sum() < policy.limit:
             raise PolicyRefusal(
-                f"'{cells.peer}' has fewer than {policy.min_rows} rows with label '{show(value)}', so not even their "
+                f"'{cells.peer}' has fewer than {policy.limit} rows with label '{show(value)}', so not even their "
                 "total may leave. Give more rows; lower min_rows only if your data officer agrees."
             )
-
-
-def rolled_up(cells: Cells, min_rows: int) -> Ints:
-    """New codes for every block, such that no group of equal codes and label is small."""
-    codes = cells.codes.copy()
-    for level in reversed(range(codes.shape[1])):
-        codes[too_small(codes, cells, min_rows), level] = ROLLED
-    while (small := too_small(codes, cells, min_rows)).any():
-        codes = absorb(codes, cells, int(cells.labels[small][0]))
-    return codes
-
-
-def too_small(codes: Ints, cells: Cells, min_rows: int) -> Truths:
-    """Blocks whose group, as coded now, has too few rows or too few present values behind a sum."""
-    group = number_rows(np.column_stack([codes, cells.labels]))
-    rows = np.bincount(group, cells.rows)
-    small = rows < min_rows
-    for column in np.flatnonzero((cells.present < cells.rows[:, None]).any(axis=0)):
-        present = np.bincount(group, cells.present[:, column])
-        small |= (present > 0) & (present < min_rows)
-    return small[group]
-
-
-def absorb(codes: Ints, cells: Cells, label: int) -> Ints:
-    """Roll the smallest cell of a label that still has a code up to the label alone.
-
-    Needed when what is left over at the top is itself too small to leave. A cell
-    inside another cell stays: everybody can tell where a peer's signature went,
-    because it is always the finest of the peer's cells that contains it.
-    """
-    coded = (cells.labels == label) & (codes != ROLLED).any(axis=1)
-    if not coded.any():
-        raise PolicyRefusal(
-            f"At '{cells.peer}' a column has too few present values for even a label's total to leave. "
-            "Leave that column out of the contract, or give more rows."
-        )
-    among = np.flatnonzero(coded)
-    group = number_rows(codes[among])
-    shown = [tuple(cell) for cell in codes[among[first_of_each(group)]].tolist()]
-    every = {*shown}
-    by_size = np.argsort(np.bincount(group, cells.rows[among]), kind="stable")
-    smallest = next(at for at in by_size if not every.intersection(coarser(shown[at])))
-    codes = codes.copy()
-    codes[among[group == smallest]] = ROLLED
-    return codes
-
-
-def coarser(cell: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Every cell that contains this one, but itself and the label alone."""
-    known = sum(code != ROLLED for code in cell)
-    return [(*cell[:level], *[ROLLED] * (len(cell) - level)) for level in range(1, known)]

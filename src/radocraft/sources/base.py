@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats
-from radocraft.encoding import Kind
+from radocraft.expressions import Kind
 from radocraft.moments import Advance
 
 ROWS = exp.to_table("radocraft_rows")
@@ -37,10 +37,11 @@ class Source(Protocol):
     def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
         """The answer in pieces, in row order, never whole in memory."""
 
-    def moments(self, values: Sequence[exp.Expr], gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Second moments of (values, present) over all rows; see `radocraft.moments`.
 
-        ``gaps`` are the values of which some are missing. ``advance`` is called
+        ``values`` selects them under the names value_0, value_1 and so on;
+        ``gaps`` are those of which some are missing. ``advance`` is called
         with the number of rows just read, where the engine hands out rows.
         """
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats
-from radocraft.encoding import Kind
 from radocraft.errors import DataError, EmptyTable, FileError
+from radocraft.expressions import Kind
 from radocraft.moments import Advance, of_batches
 from radocraft.sources.base import ROWS
 
@@ -57,10 +57,9 @@ class DuckDBSource:
             finally:
                 reader.close()
 
-    def moments(self, values: Sequence[exp.Expr], gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Streamed into a BLAS product."""
-        query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
-        return of_batches(self.batches(query), len(values), advance)
+        return of_batches(self.batches(values), len(values.selects), advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows: any will do for its purpose, and these are the cheapest."""

@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats
 from radocraft.moments import spread
-from radocraft.sources.base import ROWS
 
 MOST_SUMS = 400
 """Above this many aggregates in one statement, engines do better with batches of rows."""
@@ -25,19 +24,18 @@ def count(width: int, gaps: Sequence[int]) -> int:
     return len(list(_pairs(width, gaps))) + 1
 
 
-def statement(values: Sequence[exp.Expr], gaps: Sequence[int]) -> exp.Query:
+def statement(values: exp.Select, gaps: Sequence[int]) -> exp.Query:
     """All pair sums of (values, present where there are gaps, 1), in one row.
 
     A product with a missing value is NULL, which a sum leaves out, as it should:
     a missing value counts as 0.
     """
-    width = len(values)
-    inner = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
+    width = len(values.selects)
     sums = [
         _sum(left, right, width, gaps).as_(f"pair_{left}_{right}", copy=False) for left, right in _pairs(width, gaps)
     ]
     rows = exp.func("COUNT", exp.Star()).as_("rows")
-    return exp.select(rows, *sums, copy=False).from_(inner.subquery("encoded"))
+    return exp.select(rows, *sums, copy=False).from_(values.subquery("encoded"))
 
 
 def moments(answer: pa.Table, width: int, gaps: Sequence[int]) -> Floats:

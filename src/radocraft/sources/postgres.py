@@ -17,8 +17,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats
-from radocraft.encoding import Kind
 from radocraft.errors import DataError, SourceError, WrongType
+from radocraft.expressions import Kind
 from radocraft.moments import Advance, of_batches
 from radocraft.sources import pairs
 from radocraft.sources.base import ROWS
@@ -63,12 +63,12 @@ class PostgresSource:
             cursor.execute(self._written(query))
             yield from cursor.fetch_record_batch()
 
-    def moments(self, values: Sequence[exp.Expr], gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Pair sums while they are few, so that no row leaves the database; else streamed columns."""
-        if pairs.count(len(values), gaps) <= pairs.MOST_SUMS:
-            return pairs.moments(self.table(pairs.statement(values, gaps)), len(values), gaps)
-        query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
-        return of_batches(self.batches(query), len(values), advance)
+        width = len(values.selects)
+        if pairs.count(width, gaps) <= pairs.MOST_SUMS:
+            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps)
+        return of_batches(self.batches(values), width, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows the database finds."""

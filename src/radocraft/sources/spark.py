@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from radocraft import moments
 from radocraft.arrays import Floats
-from radocraft.encoding import Kind
 from radocraft.errors import DataError, SourceError, WrongType
+from radocraft.expressions import Kind
 from radocraft.moments import Advance
 from radocraft.sources import pairs
 from radocraft.sources.base import ROWS
@@ -58,14 +58,14 @@ class SparkSource:
                 with pa.ipc.open_stream(pa.py_buffer(row.piece)) as reader:
                     yield from reader
 
-    def moments(self, values: Sequence[exp.Expr], gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Pair sums while they are few, else every partition's own sums."""
-        if pairs.count(len(values), gaps) <= pairs.MOST_SUMS:
-            return pairs.moments(self.table(pairs.statement(values, gaps)), len(values), gaps)
-        query = exp.select(*(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(ROWS)
+        width = len(values.selects)
+        if pairs.count(width, gaps) <= pairs.MOST_SUMS:
+            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps)
         with _explaining(self.name), _by_value():
-            shares = self._run(query).mapInArrow(moments.partial, moments.PARTIAL).toArrow()
-        return moments.of_partials(shares, len(values))
+            shares = self._run(values).mapInArrow(moments.partial, moments.PARTIAL).toArrow()
+        return moments.of_partials(shares, width)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows Spark finds."""

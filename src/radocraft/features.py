@@ -1,0 +1,200 @@
+"""The kinds of things a contract speaks of: the label, shared features, and private features."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+ANY = "any"
+MISSING = "missing"
+UNSEEN = "unseen"
+RESERVED = (ANY, MISSING, UNSEEN)
+
+
+def _plain(value: object) -> object:
+    """A category or label as it is kept: a whole number has one form, however it is written."""
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, bool | int | str):
+        return value
+    raise ValueError("must be text, a finite number, true or false")
+
+
+Value = Annotated[bool | int | float | str, Field(union_mode="smart"), BeforeValidator(_plain)]
+Finite = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda number: number + 0.0)]  # no negative zero
+
+
+class Agreed(BaseModel):
+    """A frozen record that takes no unknown key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class Label(Agreed):
+    """The column to predict and its two values."""
+
+    column: str = Field(min_length=1)
+    positive: Value
+    negative: Value
+
+    @model_validator(mode="after")
+    def _two_values(self) -> Self:
+        if show(self.positive) == show(self.negative):
+            raise ValueError("positive and negative are the same value; name two different ones")
+        return self
+
+    @property
+    def values(self) -> tuple[Value, Value]:
+        """Negative first, as -1 comes before +1."""
+        return (self.negative, self.positive)
+
+
+class Shared(Agreed):
+    """A feature every peer holds, with the codes all peers map it to."""
+
+    name: str = Field(min_length=1)
+    categories: tuple[Value, ...] | None = None
+    edges: tuple[Finite, ...] | None = None
+    encoding: Literal["one-hot", "ordinal"] = "one-hot"
+
+    @model_validator(mode="after")
+    def _codes_make_sense(self) -> Self:
+        if (self.categories is None) == (self.edges is None):
+            raise ValueError("give either `edges` (bins of a number) or `categories`, not both")
+        if self.edges is not None and (not self.edges or list(self.edges) != sorted({*self.edges})):
+            raise ValueError("`edges` must be one or more numbers in rising order, none twice")
+        if self.categories is not None:
+            check_categories(self.categories)
+        return self
+
+    @cached_property
+    def codes(self) -> tuple[str, ...]:
+        """The agreed codes as text; a row's code is an index into this tuple."""
+        if self.categories is not None:
+            return (*map(show, self.categories), MISSING, UNSEEN)
+        bounds = [-math.inf, *(self.edges or ()), math.inf]
+        return (*(interval(low, high) for low, high in itertools.pairwise(bounds)), MISSING)
+
+    @cached_property
+    def encoded(self) -> tuple[str, ...]:
+        """The columns this feature has in the model."""
+        return (self.name,) if self.encoding == "ordinal" else tuple(f"{self.name}={code}" for code in self.codes)
+
+    @cached_property
+    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Row ``c`` is the encoding of code ``c``.
+
+        One-hot, or one number from -1 to 1 in the order of the codes, where
+        missing and unseen stand in the middle.
+        """
+        if self.encoding == "one-hot":
+            return np.eye(len(self.codes))
+        ordered = [code for code in self.codes if code not in RESERVED]
+        scale = np.linspace(-1.0, 1.0, len(ordered)) if len(ordered) > 1 else np.zeros(1)
+        return np.concatenate([scale, np.zeros(len(self.codes) - len(ordered))])[:, None]
+
+
+class Numeric(Agreed):
+    """A number, entering the model as (value - centre) / scale; from the peer's data unless fixed here."""
+
+    kind: Literal["numeric"] = "numeric"
+    centre: Finite | None = None
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _both_or_neither(self) -> Self:
+        if (self.centre is None) != (self.scale is None):
+            raise ValueError("give both `centre` and `scale`, or neither to take them from the peer's data")
+        return self
+
+
+class Boolean(Agreed):
+    """Yes or no, entering the model as +1 or -1."""
+
+    kind: Literal["boolean"] = "boolean"
+    centre: ClassVar[float] = 0.5
+    scale: ClassVar[float] = 0.5
+
+
+class Categorical(Agreed):
+    """One of the agreed categories, entering the model one-hot."""
+
+    kind: Literal["categorical"] = "categorical"
+    categories: tuple[Value, ...]
+
+    @model_validator(mode="after")
+    def _categories_make_sense(self) -> Self:
+        check_categories(self.categories)
+        return self
+
+    @cached_property
+    def codes(self) -> tuple[str, ...]:
+        """The agreed codes as text, missing and unseen last."""
+        return (*map(show, self.categories), MISSING, UNSEEN)
+
+
+class Spline(Agreed):
+    """A number entering the model as a smooth curve: a cubic spline with straight tails.
+
+    ``knots`` are the places where pieces meet, or how many to take from the
+    peer's data (at quantiles, rounded; they are released with the part).
+    """
+
+    kind: Literal["spline"] = "spline"
+    knots: Annotated[int, Field(ge=2, le=20)] | tuple[Finite, ...] = 5
+
+    @model_validator(mode="after")
+    def _knots_rise(self) -> Self:
+        if isinstance(self.knots, tuple) and (len(self.knots) < 2 or list(self.knots) != sorted({*self.knots})):
+            raise ValueError("`knots` must be two or more numbers in rising order, none twice")
+        return self
+
+    @property
+    def width(self) -> int:
+        """How many columns it has in the model."""
+        return (self.knots if isinstance(self.knots, int) else len(self.knots)) + 1
+
+
+class Interact(Agreed):
+    """The product of two features: two of the peer's own, or one of them and a shared one."""
+
+    kind: Literal["interact"] = "interact"
+    of: tuple[str, str]
+
+
+def _spelled_out(feature: Any) -> Any:
+    return {"kind": feature} if isinstance(feature, str) else feature
+
+
+Feature = Annotated[
+    Annotated[Numeric | Boolean | Categorical | Spline | Interact, Field(discriminator="kind")],
+    BeforeValidator(_spelled_out),
+]
+
+
+def check_categories(categories: tuple[Value, ...]) -> None:
+    """Refuse an empty list, a category twice, and the words that are codes already."""
+    names = [show(value) for value in categories]
+    if not names:
+        raise ValueError("`categories` is empty; name at least one")
+    if len({*names}) < len(names):
+        raise ValueError("a category is listed twice")
+    if taken := [name for name in names if name in RESERVED]:
+        raise ValueError(f"'{taken[0]}' is a code of its own; give the category another name")
+
+
+def show(value: Value) -> str:
+    """A category or label as text: ``true``, ``3``, ``north``."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def interval(low: float, high: float) -> str:
+    """A bin as text, closed on the left."""
+    return f"{'(' if math.isinf(low) else '['}{show(low)}, {show(high)})"
