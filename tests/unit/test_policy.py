@@ -5,7 +5,7 @@ import pytest
 from tests.property.worlds import agree
 
 from radocraft.cells import ROLLED
-from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
+from radocraft.errors import ContractMismatch, OneClass, PolicyError, PolicyRefusal
 from radocraft.policy import Policy, release
 from radocraft.tally import Tally
 
@@ -100,7 +100,7 @@ def test_a_tally_of_another_contract_is_refused():
 
 @pytest.mark.parametrize("min_rows", [0, -1])
 def test_min_rows_is_at_least_1(min_rows):
-    with pytest.raises(PolicyRefusal, match="at least 1"):
+    with pytest.raises(PolicyError, match="min_rows"):
         Policy(min_rows=min_rows)
 
 
