@@ -23,14 +23,17 @@ _PAIRS = 1e5
 _LEFT, _RIGHT = "first_peer", "second_peer"
 
 
-def link_rows(left: PeerTable, right: PeerTable, seed: int = 0) -> PeerTable:
+def link_rows(tables: Sequence[PeerTable], seed: int = 0) -> PeerTable:
     """Rows of two peers linked one to one by Splink, best pairs first; rows without a partner are left out.
 
     Raises
     ------
     StudyError
-        If the extra ``linkage`` is not installed.
+        If there are not two peers, or the extra ``linkage`` is not installed.
     """
+    if len(tables) != 2:
+        raise StudyError(f"The linkage pipeline links two peers, not {len(tables)}. Take cells with peers = 2.")
+    left, right = tables
     pairs, weights = candidate_pairs(left, right, seed)
     at = one_to_one(pairs, weights, np.random.default_rng(seed))
     values = np.hstack([left.values[at[:, 0]], right.values[at[:, 1]]])

@@ -116,7 +116,7 @@ def run_fold(fold: Fold, algorithms: Algorithms = "all", seed: int = 0) -> Itera
     yield Scored("zip", paired.scores(test, fold.test.values))
     yield from score_ours(fold, contract, seed)
     if algorithms == "linkage":
-        linked = link_rows(fold.tables[0], fold.tables[1], seed)
+        linked = link_rows(fold.tables, seed)
         model = _ridge(fold, contract.encode_shared(linked.codes), linked.values, linked.labels, seed)
         yield Scored("splink", model.scores(test, fold.test.values))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from radocraft.errors import StudyError
 from radocraft.study.linkage import link_rows, one_to_one
 from radocraft.study.scenarios import PeerTable
 
@@ -29,7 +30,13 @@ def test_splink_links_inside_blocks() -> None:
     mark = codes @ [10, 1] * labels + 1000.0
     left = PeerTable("a", ("x",), codes, labels, mark[:, None])
     right = PeerTable("b", ("z",), codes[order], labels[order], mark[order][:, None])
-    linked = link_rows(left, right)
+    linked = link_rows([left, right])
     assert len(linked) == 60, "both peers hold the same rows, so every row finds a partner"
     assert np.array_equal(linked.values[:, 0], linked.values[:, 1])
     assert linked.columns == ("x", "z")
+
+
+def test_three_peers_are_refused() -> None:
+    table = PeerTable("a", ("x",), np.zeros((2, 1), dtype=np.int64), np.array([1, -1]), np.zeros((2, 1)))
+    with pytest.raises(StudyError, match="two peers, not 3"):
+        link_rows([table] * 3)
