@@ -33,7 +33,9 @@ def test_summary(results: Path) -> None:
     assert vertical["matching", 0.25]["error"] < vertical["best peer", None]["error"]
     shown = run(app, ["summary", str(results), "--by-domain"])
     assert shown.exit_code == 0
-    assert "wine; one-peer, p_s = 0.2" in shown.stdout
+    assert "one-peer, p_s = 0.2; standard scaling" in shown.stdout
+    assert "| wine" in shown.stdout
+    assert "matching 0.25" in run(app, ["summary", str(results)]).stdout
 
 
 @needs_data

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import MARKDOWN
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, err, out, print_json, progress
@@ -51,7 +52,7 @@ def run(
 @app.command()
 def summary(
     results: Results,
-    by_domain: Annotated[bool, typer.Option("--by-domain", help="One table for every domain.")] = False,
+    by_domain: Annotated[bool, typer.Option("--by-domain", help="One row for every domain.")] = False,
     settings: Annotated[
         bool, typer.Option("--settings", help="Which reading of the paper's silent choices comes closest to it.")
     ] = False,
@@ -68,30 +69,55 @@ def summary(
     lines = summarise(records, by_domain)
     if as_json:
         print_json([without_nan(asdict(line)) for line in lines])
-    else:
-        for table in tables_of(lines):
-            out.print(table)
+        return
+    for title, group in by_title(lines).items():
+        out.print(f"\n{title}\n", soft_wrap=True)
+        out.print(domain_table(group) if by_domain else algorithm_table(group))
 
 
-def tables_of(lines: list[Line]) -> list[Table]:
-    """One table for every group of settings."""
-    tables: dict[str, Table] = {}
+def by_title(lines: list[Line]) -> dict[str, list[Line]]:
+    """Lines of the same settings together, under those settings in words."""
+    groups: dict[str, list[Line]] = {}
     for line in lines:
-        title = title_of(line)
-        if title not in tables:
-            tables[title] = Table(title=f"{title} ({line.cells} cells)", title_justify="left")
-            for name in ("algorithm", "beats all peers", "mean Δ", "q", "gap to oracle", "error", "AUC"):
-                tables[title].add_column(name, justify="left" if name == "algorithm" else "right")
-        tables[title].add_row(
+        groups.setdefault(title_of(line), []).append(line)
+    return groups
+
+
+def algorithm_table(lines: list[Line]) -> Table:
+    """One row for every algorithm."""
+    table = Table("algorithm", box=MARKDOWN)
+    for name in ("cells", "beats all peers", "mean Δ", "q", "gap to oracle", "level with oracle", "error", "AUC"):
+        table.add_column(name, justify="right")
+    for line in lines:
+        table.add_row(
             line.name,
-            f"{line.wins} ({100 * line.wins / line.cells:.0f} %)",
+            str(line.cells),
+            f"{line.wins} ({percent(line.wins / line.cells)})",
             points(line.delta),
             "" if isnan(line.q) else f"{line.q:.2f}",
             points(line.oracle_gap),
+            "" if isnan(line.q) else percent(line.level_with_oracle),
             f"{100 * line.error:.2f}",
             "" if isnan(line.auc) else f"{line.auc:.3f}",
         )
-    return list(tables.values())
+    return table
+
+
+_SHOWN = ("best peer", "zip", "drl", "matching 0", "matching 0.25", "oracle")
+
+
+def domain_table(lines: list[Line]) -> Table:
+    """One row for every domain: mean errors, and in how many cells matching at the default caution beats all peers."""
+    table = Table("domain", box=MARKDOWN)
+    for name in ("cells", *_SHOWN, "wins 0.25"):
+        table.add_column(name, justify="right")
+    for domain in dict.fromkeys(str(line.group["domain"]) for line in lines):
+        ours = {line.name: line for line in lines if line.group["domain"] == domain}
+        errors = [f"{100 * ours[name].error:.1f}" if name in ours else "" for name in _SHOWN]
+        usual = ours.get("matching 0.25")
+        cells = max(line.cells for line in ours.values())
+        table.add_row(domain, str(cells), *errors, percent(usual.wins / usual.cells) if usual else "")
+    return table
 
 
 def title_of(line: Line) -> str:
@@ -99,7 +125,6 @@ def title_of(line: Line) -> str:
     group = line.group
     share = {"duplicates": "p_s", "one-peer": "p_s", "random": "eta"}.get(str(group["setting"]))
     words = [
-        *([str(group["domain"])] if "domain" in group else []),
         str(group["setting"]) + (f", {share} = {group['share']:g}" if share else ""),
         f"{group['scaling']} scaling",
         "intercept" if group["intercept"] else "no intercept",
@@ -114,6 +139,11 @@ def title_of(line: Line) -> str:
 def without_nan(values: dict[str, Any]) -> dict[str, Any]:
     """Null where a measure does not apply."""
     return {name: None if isinstance(value, float) and isnan(value) else value for name, value in values.items()}
+
+
+def percent(share: float) -> str:
+    """A share in percent."""
+    return f"{100 * share:.0f} %"
 
 
 def points(difference: float) -> str:
@@ -131,12 +161,15 @@ def print_readings(records: list[dict[str, Any]], as_json: bool) -> None:
         choices = [{"scaling": s, "intercept": i, "encoding": e, "distance": d} for (s, i, e), d in overall]
         print_json({"choices": choices, "domains": [asdict(reading) for reading in nearest]})
         return
-    table = Table("domain", "binarisation", "columns", "scaling", "intercept", "shared", "best peer", "paper")
+    table = Table(
+        "domain", "binarisation", "columns", "scaling", "intercept", "shared", "best peer", "paper", box=MARKDOWN
+    )
     for r in nearest:
         settings = (r.binarisation, r.columns, r.scaling, "yes" if r.intercept else "no", r.encoding)
         table.add_row(r.domain, *settings, f"{r.best_peer:.3f}", f"{r.paper:.2f}")
     out.print(table)
-    table = Table("scaling", "intercept", "shared", "mean distance to the paper's best peer")
+    out.print()
+    table = Table("scaling", "intercept", "shared", "mean distance to the paper's best peer", box=MARKDOWN)
     for (scaling, intercept, encoding), distance in overall:
         table.add_row(scaling, "yes" if intercept else "no", encoding, f"{100 * distance:.1f}")
     out.print(table)
@@ -152,7 +185,7 @@ def compare(results: Results, as_json: Json = False) -> None:
     if as_json:
         print_json([asdict(verdict) for verdict in verdicts])
         return
-    table = Table("claim", "ours", "holds", show_lines=True)
+    table = Table("claim", "ours", "holds", box=MARKDOWN)
     for verdict in verdicts:
         table.add_row(verdict.claim, verdict.ours, {True: "yes", False: "no", None: "–"}[verdict.holds])
     out.print(table)

@@ -12,10 +12,11 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
+from radocraft.metrics import auc, error_rate
 from radocraft.study.baselines import Scaling
 from radocraft.study.domains import Columns, Table, load_table
 from radocraft.study.methods import Algorithms, Choices, Encoding, Fold, GammaGrid, Rows, run_fold
-from radocraft.study.metrics import auc, delta, error_rate, paired_p, share_beaten
+from radocraft.study.metrics import delta, paired_p, share_beaten
 from radocraft.study.scenarios import FeatureSplit, Scenario, Setting, agree_edges, code_shared, deal, split_features
 
 Record = dict[str, Any]

@@ -19,7 +19,7 @@ import numpy as np
 from radocraft.errors import StudyError
 from radocraft.storage import writing
 from radocraft.study.cell import Record
-from radocraft.study.compare import errors_by_bins
+from radocraft.study.compare import errors_by_bins, like_the_paper
 from radocraft.study.domains import DOMAINS
 from radocraft.study.metrics import LEVEL
 from radocraft.study.panels import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION, Frame, diagonal, surface, tidy
@@ -69,11 +69,6 @@ def _figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure  # noqa: PLC0415  (an extra; only figures need it)
 
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def like_the_paper(record: Record) -> bool:
-    """Whether a record stems from choices like the paper's."""
-    return bool(record["scaling"] == "min-max" and not record["intercept"] and record["encoding"] == "ordinal")
 
 
 def pick(

@@ -10,38 +10,12 @@ rejects at 0.05, where the difference is in our favour.
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import false_discovery_control, rankdata, ttest_rel
+from scipy.stats import false_discovery_control, ttest_rel
 
-from radocraft.arrays import Floats, Ints, Truths
+from radocraft.arrays import Floats, Truths
 
 LEVEL = 0.05
 _ROUNDING = 1e-12
-
-
-def error_rate(scores: Floats, labels: Ints) -> float:
-    """Share of rows whose score has the wrong sign; a score of 0 counts as negative.
-
-    Examples
-    --------
-    >>> error_rate(np.array([2.0, -1.0, 0.5, -0.1]), np.array([1, -1, -1, -1]))
-    0.25
-    """
-    return float(np.mean((scores > 0) != (labels > 0)))
-
-
-def auc(scores: Floats, labels: Ints) -> float:
-    """The chance that a positive row scores above a negative one, ties counting half; NaN with one class only.
-
-    Examples
-    --------
-    >>> auc(np.array([3.0, 1.0, 2.0, 1.0]), np.array([1, 1, -1, -1]))
-    0.625
-    """
-    positive = labels > 0
-    ours, theirs = int(positive.sum()), int((~positive).sum())
-    if not ours or not theirs:
-        return float("nan")
-    return float((rankdata(scores)[positive].sum() - ours * (ours + 1) / 2) / (ours * theirs))
 
 
 def paired_p(ours: Floats, theirs: Floats) -> Floats:
