@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.box import MARKDOWN
-from rich.table import Table
+from rich.table import Column, Table
 
 from radocraft.cli.terminal import Json, err, out, print_json, progress
 from radocraft.study.compare import compare as compare_claims
@@ -85,7 +85,7 @@ def by_title(lines: list[Line]) -> dict[str, list[Line]]:
 
 def algorithm_table(lines: list[Line]) -> Table:
     """One row for every algorithm."""
-    table = Table("algorithm", box=MARKDOWN)
+    table = Table(Column("algorithm", no_wrap=True), box=MARKDOWN)
     for name in ("cells", "beats all peers", "mean Δ", "q", "gap to oracle", "level with oracle", "error", "AUC"):
         table.add_column(name, justify="right")
     for line in lines:
@@ -108,7 +108,7 @@ _SHOWN = ("best peer", "zip", "drl", "matching 0", "matching 0.25", "oracle")
 
 def domain_table(lines: list[Line]) -> Table:
     """One row for every domain: mean errors, and in how many cells matching at the default caution beats all peers."""
-    table = Table("domain", box=MARKDOWN)
+    table = Table(Column("domain", no_wrap=True), box=MARKDOWN)
     for name in ("cells", *_SHOWN, "wins 0.25"):
         table.add_column(name, justify="right")
     for domain in dict.fromkeys(str(line.group["domain"]) for line in lines):
