@@ -104,6 +104,20 @@ class Blocks:
         _fill(means, unseen, np.zeros((len(rows), 1), dtype=np.int64), rows, sums)
         return means
 
+    def locate(self, codes: Ints, labels: Ints) -> Ints:
+        """The finest block that contains each signature with its label, -1 where there is none."""
+        mine = np.column_stack([self.labels, self.codes])
+        theirs = np.column_stack([labels, codes])
+        found = np.full(len(labels), -1, dtype=np.int64)
+        for level in reversed(range(codes.shape[1] + 1)):
+            coarse = theirs.copy()
+            coarse[:, level + 1 :] = ROLLED
+            number = number_rows(np.vstack([mine, coarse]))
+            place = np.full(number.max() + 1, -1, dtype=np.int64)
+            place[number[: len(mine)]] = np.arange(len(mine))
+            found = np.where(found < 0, place[number[len(mine) :]], found)
+        return found
+
     def _pool(self, at: int, values: Numbers) -> Numbers:
         return add_up(values, self.member[at], len(self))
 

@@ -24,12 +24,12 @@ from radocraft.craft import Progress, craft, quiet
 from radocraft.encoding import private_columns
 from radocraft.example import CONTRACT, example_people
 from radocraft.learn import learn
+from radocraft.metrics import auc, error_rate
 from radocraft.model.scoring import View
 from radocraft.part import Part
 from radocraft.policy import Policy, release
 from radocraft.sources import open_source
 from radocraft.study.baselines import FINE_GAMMAS, fit_ridge, zip_rows
-from radocraft.study.metrics import auc, error_rate
 from radocraft.study.scenarios import PeerTable
 
 CUSTOMERS = 100_000

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks, merge
 from radocraft.contract import Contract
 from radocraft.encoding import private_columns
 from radocraft.errors import LearnError
-from radocraft.learners import Fit, fit_drl, fit_matching
+from radocraft.learners import Fit, fit_drl, fit_linked, fit_matching
+from radocraft.learners.fit import Validation
+from radocraft.linkage import read_linked
+from radocraft.metrics import auc, error_rate
 from radocraft.model import Model
-from radocraft.model.record import Certificate, Coefficient, Origin, Tuned
+from radocraft.model.record import Certificate, Coefficient, Compared, Odds, Origin, Tuned, Validated
 from radocraft.part import Part
 from radocraft.population import Population
+
+DEFAULT_CAUTION = 0.25
 
 
 def learn(
@@ -23,7 +28,8 @@ def learn(
     contract: Contract,
     *,
     method: Literal["matching", "drl"] = "matching",
-    caution: float = 0.25,
+    caution: float | None = None,
+    linked: Any = None,
     alpha: float | None = None,
     regularisation: Literal["tuned", "identity"] = "tuned",
 ) -> Model:
@@ -39,7 +45,12 @@ def learn(
         "matching" (expected matching with caution) or "drl" (the paper's).
     caution
         For matching, from 0 (trust that what no one can see averages out) to 1
-        (never worse than the best peer alone, whatever the true matching).
+        (never worse than the best peer alone, whatever the true matching);
+        0.25 if left out and there are no linked rows.
+    linked
+        For matching, a table of truly linked rows with all columns and the
+        label: it chooses caution, or replaces it by what it shows, and gives a
+        real validation error.
     alpha
         For matching, the ridge strength; by generalised cross-validation if None.
     regularisation
@@ -58,13 +69,21 @@ def learn(
     if len(read) < 2:
         raise LearnError("Learning across peers needs the parts of at least two. Give one part file of each peer.")
     blocks = merge(read, contract)
-    fit = fit_matching(blocks, caution, alpha) if method == "matching" else fit_drl(blocks, regularisation)
+    if method == "drl":
+        fit = fit_drl(blocks, regularisation)
+    elif linked is not None:
+        if caution is not None:
+            raise LearnError("Linked rows choose caution themselves. Give either `linked` or `caution`.")
+        fit = fit_linked(blocks, read_linked(linked, blocks), alpha)
+    else:
+        fit = fit_matching(blocks, DEFAULT_CAUTION if caution is None else caution, alpha)
     return assemble(blocks, fit, read)
 
 
 def assemble(blocks: Blocks, fit: Fit, parts: list[Part]) -> Model:
     """The model of a fit, with all a reader of its file needs to know."""
     population = Population.of(blocks, fit)
+    odds = population.odds(prior=fit.method == "matching")
     by_peer = {part.peer: part for part in parts}
     intercept = float(fit.theta[0]) if fit.layout.intercept else 0.0
     coefficients = tuple(_coefficients(blocks, fit, population.spread()))
@@ -76,10 +95,11 @@ def assemble(blocks: Blocks, fit: Fit, parts: list[Part]) -> Model:
         raw_intercept=intercept - sum(c.raw * c.centre for c in coefficients),
         coefficients=coefficients,
         constants={cells.peer: cells.constants for cells in blocks.cells if cells.constants},
-        odds=population.odds(prior=fit.method == "matching"),
+        odds=odds,
         estimate=population.estimate(prior=fit.method == "matching"),
         certificate=Certificate(**fit.losses, peers=fit.peer_losses) if fit.losses else None,
         tuning=Tuned(**vars(fit.tuning)) if fit.tuning else None,
+        validation=_validated(fit.validation, odds) if fit.validation else None,
         learned_from=tuple(_origin(by_peer[peer]) for peer in blocks.peers),
         effects=population.effects(),
         blocks=population.table(),
@@ -106,6 +126,16 @@ def _coefficients(blocks: Blocks, fit: Fit, spread: Floats) -> Iterator[Coeffici
             scale=scale,
             effect=float(weight * deviation),
         )
+
+
+def _validated(validation: Validation, odds: Odds) -> Validated:
+    return Validated(
+        rows=validation.rows,
+        loss=validation.loss,
+        error=error_rate(odds.offset + odds.slope * validation.scores, validation.labels),
+        auc=auc(validation.scores, validation.labels),
+        compared=tuple(Compared(kind=k, value=v, loss=loss) for k, v, loss in validation.compared),
+    )
 
 
 def _origin(part: Part) -> Origin:

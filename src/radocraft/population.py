@@ -24,7 +24,6 @@ from scipy.special import ndtr
 from radocraft.arrays import Floats, Truths
 from radocraft.blocks import Blocks
 from radocraft.learners import Fit
-from radocraft.learners.completion import Completion, complete
 from radocraft.model.record import BlockTable, Estimate, Odds, Outlook
 
 CAUTIONS = (0.0, 0.25, 0.5, 1.0)
@@ -47,14 +46,13 @@ class Population:
 
     blocks: Blocks
     fit: Fit
-    known: Completion
     covariance: Floats
     contributions: Floats
 
     @classmethod
     def of(cls, blocks: Blocks, fit: Fit) -> Population:
         """Read it off the blocks, one peer at a time."""
-        known = complete(blocks)
+        known = fit.known
         means, scores = [], []
         for at, where in enumerate(fit.layout.groups):
             block_means = blocks.shared_means if at == 0 else blocks.means(at - 1)
@@ -63,7 +61,7 @@ class Population:
         mean = np.concatenate(means)
         start = fit.layout.shared.start
         covariance = known.expected()[start:, start:] / known.total - np.outer(mean, mean)
-        return cls(blocks, fit, known, covariance, np.column_stack(scores))
+        return cls(blocks, fit, covariance, np.column_stack(scores))
 
     def spread(self) -> Floats:
         """Standard deviation of every column, in the model's units."""
@@ -92,7 +90,7 @@ class Population:
     @cached_property
     def kept(self) -> float:
         """1 - df / M, the share of a residual that the fit left in place."""
-        return max(1.0 - self.fit.freedom / self.known.total, 0.05)
+        return max(1.0 - self.fit.freedom / self.fit.known.total, 0.05)
 
     @cached_property
     def scores(self) -> Floats:
@@ -104,10 +102,11 @@ class Population:
 
     def deviation(self, caution: float) -> float:
         """Standard deviation of a new row's score inside its block."""
-        theta, hidden = self.fit.theta, self.known.hidden(self.fit.theta)
-        inside = float(theta @ (self.known.explained - self.known.between) @ theta)
-        unseen = (1.0 - caution) * float(hidden @ hidden) + caution * float(hidden.sum()) ** 2
-        return float(max((inside + unseen) / self.known.total, _NO_SPREAD) ** 0.5) / self.kept
+        theta, known = self.fit.theta, self.fit.known
+        worst = float(theta @ known.explained @ theta) + float(known.hidden(theta).sum()) ** 2
+        square = (1.0 - caution) * float(theta @ known.expected() @ theta) + caution * worst
+        inside = square - float(theta @ known.between @ theta)
+        return float(max(inside / known.total, _NO_SPREAD) ** 0.5) / self.kept
 
     def odds(self, prior: bool) -> Odds:
         """Bayes over two normal score distributions with one variance.
@@ -146,7 +145,7 @@ class Population:
         wrong = ndtr(-blocks.labels * (self.scores - threshold) / deviation)
         false, true = self._roc(deviation)
         area = float(np.trapezoid(true, false))
-        return {"error": float(blocks.weights @ wrong) / self.known.total, "auc": area}
+        return {"error": float(blocks.weights @ wrong) / self.fit.known.total, "auc": area}
 
     def _roc(self, deviation: float) -> tuple[Floats, Floats]:
         """False and true positive rates at falling thresholds, block scores gathered into fine bins."""

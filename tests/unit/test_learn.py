@@ -7,7 +7,7 @@ import pytest
 from radocraft import Contract, Part, Policy, craft, example_peers, learn, release
 from radocraft.errors import LearnError
 from radocraft.example import CONTRACT, example_people
-from radocraft.study.metrics import auc
+from radocraft.metrics import auc
 
 
 def parts_of(contract: Contract, tables: dict[str, pa.Table], min_rows: int = 10) -> list[Part]:

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import norm
 
 from radocraft import Contract, Part, Policy, craft, learn, release
+from radocraft.metrics import auc
 from radocraft.model.record import Estimate
-from radocraft.study.metrics import auc
 
 TWO_NORMALS = Contract.parse(
     'name = "n"\nlabel = { column = "y", positive = 1, negative = 0 }\n'

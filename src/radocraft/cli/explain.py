@@ -30,6 +30,7 @@ def explain(
         return
     out.print(f"{read.contract.name}: learned by {read.method} from {', '.join(read.peers)} on {read.created[:10]}.")
     print_certificate(read)
+    print_validation(read)
     print_effects(read)
     grid = Table("feature", "peer", "effect", "weight, raw units", title="By feature", title_justify="left")
     for c in told.coefficients[:top]:
@@ -60,6 +61,15 @@ def print_certificate(model: Model) -> None:
         f"Expect an error of {model.estimate.error:.1%} (AUC {model.estimate.auc:.3f}) on new rows, "
         f"{worst.error:.1%} ({worst.auc:.3f}) if what nobody can see is at its worst."
     )
+
+
+def print_validation(model: Model) -> None:
+    """What linked rows showed."""
+    if (held := model.validation) is not None:
+        kind, value = next((name, value) for name, value in model.settings.items() if name != "alpha")
+        out.print(
+            f"On {held.rows:,} linked rows: error {held.error:.1%}, AUC {held.auc:.3f}; they chose {kind} {value:g}."
+        )
 
 
 def print_effects(model: Model) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.explain import print_certificate, print_effects
+from radocraft.cli.explain import print_certificate, print_effects, print_validation
 from radocraft.cli.terminal import ContractFile, Json, out, print_json
 from radocraft.contract import Contract
 from radocraft.learn import learn as learn_model
@@ -34,8 +34,12 @@ def learn(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     method: Annotated[Method, typer.Option(help="Expected matching, or the paper's DRL.")] = Method.matching,
     caution: Annotated[
-        float, typer.Option(min=0, max=1, help="0 trusts what nobody can see, 1 is never worse than the best peer.")
-    ] = 0.25,
+        float | None,
+        typer.Option(min=0, max=1, help="0 trusts what nobody can see, 1 is never worse than the best peer. [0.25]"),
+    ] = None,
+    linked: Annotated[
+        Path | None, typer.Option(help="Truly linked rows, if there are any: they choose caution and validate.")
+    ] = None,
     alpha: Annotated[
         float | None, typer.Option(min=0, help="Ridge strength; chosen from the parts if left out.")
     ] = None,
@@ -52,6 +56,7 @@ def learn(
         agreed,
         method=method.value,
         caution=caution,
+        linked=linked,
         alpha=alpha,
         regularisation=regularisation.value,
     )
@@ -62,6 +67,7 @@ def learn(
     rows = ", ".join(f"{origin.peer} ({origin.rows:,} rows in {origin.cells:,} cells)" for origin in model.learned_from)
     out.print(f"Learned from {rows} by {model.method}; {len(model.blocks.labels):,} common blocks.")
     print_certificate(model)
+    print_validation(model)
     print_effects(model)
     for note in model.notes:
         out.print(f"Note: {note}.", markup=False)

@@ -48,7 +48,10 @@ _RANK = 1e-10
 
 @dataclass(frozen=True)
 class Completion:
-    """Second moments of the joined table: r and E are known, V_j only per peer."""
+    """Second moments of the joined table: r and E are known, V_j only per peer, C not at all.
+
+    ``cross`` is what linked rows tell of C; without any it is taken to be 0.
+    """
 
     layout: Layout
     total: float
@@ -56,10 +59,11 @@ class Completion:
     between: Floats
     explained: Floats
     unexplained: tuple[Floats, ...]
+    cross: Floats | None = None
 
     def expected(self, stretch: Floats | None = None) -> Floats:
         """E + blockdiag(V_j), each V_j stretched; without stretch the expectation of G."""
-        gram = self.explained.copy()
+        gram = self.explained.copy() if self.cross is None else self.explained + self.cross
         for at, (where, scatter) in enumerate(zip(self.layout.private, self.unexplained, strict=True)):
             gram[where, where] += scatter if stretch is None else stretch[at] * scatter
         return gram

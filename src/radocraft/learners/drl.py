@@ -23,6 +23,7 @@ from scipy.linalg import solve
 
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks
+from radocraft.learners.completion import complete
 from radocraft.learners.fit import Fit, Layout, Tuning
 from radocraft.losses import m_loss
 
@@ -41,7 +42,7 @@ def fit_drl(blocks: Blocks, regularisation: Literal["tuned", "identity"] = "tune
         gamma = weighted(layout, tuning.chosen)
     theta = minimiser(rados, gamma)
     settings: dict[str, float | str] = {"regularisation": regularisation}
-    return Fit("drl", theta, layout, settings, tuning, freedom(rados, gamma))
+    return Fit("drl", theta, complete(blocks), settings, tuning, freedom(rados, gamma))
 
 
 def block_rados(blocks: Blocks) -> Floats:

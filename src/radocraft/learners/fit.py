@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from radocraft.arrays import Floats
+from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks
+
+if TYPE_CHECKING:
+    from radocraft.learners.completion import Completion
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,17 @@ class Tuning:
 
 
 @dataclass(frozen=True)
+class Validation:
+    """How candidates did on linked rows: the winner's loss, scores and labels, and every candidate's loss."""
+
+    rows: int
+    loss: float
+    scores: Floats
+    labels: Ints
+    compared: tuple[tuple[str, float, float], ...]
+
+
+@dataclass(frozen=True)
 class Fit:
     """A learned classifier over the coordinates of `Layout`, and what is known about it.
 
@@ -54,9 +68,15 @@ class Fit:
 
     method: Literal["matching", "drl"]
     theta: Floats
-    layout: Layout
+    known: Completion
     settings: dict[str, float | str]
     tuning: Tuning | None
     freedom: float
     losses: dict[str, float] = field(default_factory=dict)
     peer_losses: dict[str, float] = field(default_factory=dict)
+    validation: Validation | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """Where each coordinate of ``theta`` belongs."""
+        return self.known.layout

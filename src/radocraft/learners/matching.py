@@ -40,7 +40,7 @@ from radocraft.arrays import Floats
 from radocraft.blocks import Blocks
 from radocraft.errors import LearnError
 from radocraft.learners.completion import Completion, complete
-from radocraft.learners.fit import Fit, Tuning
+from radocraft.learners.fit import Fit, Tuning, Validation
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
 _ROUNDS = 200
@@ -56,19 +56,29 @@ def fit_matching(blocks: Blocks, caution: float = 0.25, alpha: float | None = No
     tuning = generalised_cross_validation(known) if alpha is None else None
     strength = tuning.chosen if tuning is not None else float(alpha or 0.0)
     problem = Ridge(known, strength)
-    theta = problem.cautious(caution)
+    return describe(problem, problem.cautious(caution), blocks, settings={"caution": caution}, tuning=tuning)
+
+
+def describe(
+    problem: Ridge,
+    theta: Floats,
+    blocks: Blocks,
+    *,
+    settings: dict[str, float],
+    tuning: Tuning | None,
+    validation: Validation | None = None,
+) -> Fit:
+    """A fit with its losses: expected, guaranteed, and each peer's own."""
     return Fit(
         method="matching",
         theta=theta,
-        layout=known.layout,
-        settings={"caution": caution, "alpha": strength},
+        known=problem.known,
+        settings={**settings, "alpha": problem.alpha},
         tuning=tuning,
-        freedom=Spectrum.of(known).freedom(strength),
-        losses={
-            "expected": problem.loss(theta, 0.0),
-            "guaranteed": problem.loss(theta, 1.0),
-        },
+        freedom=Spectrum.of(problem.known).freedom(problem.alpha),
+        losses={"expected": problem.loss(theta, 0.0), "guaranteed": problem.loss(theta, 1.0)},
         peer_losses={peer: problem.loss(problem.alone(at), 0.0) for at, peer in enumerate(blocks.peers)},
+        validation=validation,
     )
 
 
@@ -89,10 +99,9 @@ class Ridge:
     def loss(self, theta: Floats, caution: float) -> float:
         """Blend of expected (0) and worst (1) ridge loss."""
         known = self.known
-        hidden = known.hidden(theta)
-        unseen = (1.0 - caution) * float(hidden @ hidden) + caution * float(hidden.sum()) ** 2
-        seen = float(theta @ known.explained @ theta)
-        return float(1.0 + (seen + unseen - 2.0 * known.r @ theta) / known.total + self.penalty @ theta**2)
+        worst = float(theta @ known.explained @ theta) + float(known.hidden(theta).sum()) ** 2
+        square = (1.0 - caution) * float(theta @ known.expected() @ theta) + caution * worst
+        return float(1.0 + (square - 2.0 * known.r @ theta) / known.total + self.penalty @ theta**2)
 
     def solve(self, gram: Floats, kept: Floats | None = None) -> Floats:
         """Ridge under a second moment, all coordinates outside ``kept`` at zero."""

@@ -114,6 +114,24 @@ class Estimate(_Frozen):
     assumption: str
 
 
+class Compared(_Frozen):
+    """One way to treat what nobody can see, and its loss on linked rows."""
+
+    kind: Literal["caution", "covariance"]
+    value: float
+    loss: float
+
+
+class Validated(_Frozen):
+    """A real test on linked rows."""
+
+    rows: int
+    loss: float
+    error: float
+    auc: float
+    compared: tuple[Compared, ...]
+
+
 class BlockTable(_Frozen):
     """Per block: codes (-1 for any), label, weight, and the mean contribution of the shared columns and each peer."""
 
@@ -141,6 +159,7 @@ class Record(_Frozen):
     estimate: Estimate
     certificate: Certificate | None
     tuning: Tuned | None
+    validation: Validated | None = None
     learned_from: tuple[Origin, ...]
     effects: dict[str, float]
     blocks: BlockTable

@@ -137,7 +137,7 @@ class View:
         """Every reader once."""
         return list(self.readers.values()) or [self.shared]
 
-    def query(self, keep: tuple[str, ...] = ()) -> exp.Query:
+    def query(self, keep: tuple[str, ...] = ()) -> exp.Select:
         """Codes, raw values of every peer that is there, whether a cell cannot be read, and columns to keep."""
         columns = [self.shared.code(s).as_(f"code_{at}") for at, s in enumerate(self.shared.contract.shared)]
         for number, reader in enumerate(self.readers.values()):
@@ -187,10 +187,15 @@ def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], consta
     return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds, constants)
 
 
-def checked_batches(view: View, source: Source, keep: tuple[str, ...] = ()) -> Iterator[pa.RecordBatch]:
+def checked_batches(
+    view: View, source: Source, keep: tuple[str, ...] = (), *, with_label: bool = False
+) -> Iterator[pa.RecordBatch]:
     """The rows of a view, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows."""
     count = 0
-    for batch in source.batches(view.query(keep)):
+    query = view.query(keep)
+    if with_label:
+        query = query.select(view.shared.label().as_("label"))
+    for batch in source.batches(query):
         if batch.column("misread").to_numpy(zero_copy_only=False).any():
             break
         if np.isinf(view.values(batch)).any():

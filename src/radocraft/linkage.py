@@ -1,0 +1,49 @@
+"""Linked rows: the few people whose rows at all peers are known to belong together, with their consent.
+
+They stay with the learner. They are read as any table of people is, and placed
+among the blocks of everybody else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from radocraft.arrays import Floats, Ints
+from radocraft.blocks import Blocks
+from radocraft.checks import check_labels, listed
+from radocraft.errors import MissingColumn
+from radocraft.learners import LinkedRows
+from radocraft.model.scoring import View, checked_batches
+from radocraft.moments import dense
+from radocraft.sources import open_source
+
+
+def read_linked(data: Any, blocks: Blocks) -> LinkedRows:
+    """Read a table with every peer's columns, the shared features and the label."""
+    source = open_source(data)
+    constants = {cells.peer: cells.constants for cells in blocks.cells}
+    view = View.of(blocks.contract, blocks.peers, source, constants)
+    if absent := [peer for peer in blocks.peers if peer not in view.readers]:
+        raise MissingColumn(
+            f"Linked rows need the columns of every peer; '{source.name}' has none of {listed(absent)}."
+        )
+    if blocks.contract.label.column not in view.shared.kinds:
+        raise MissingColumn(f"Linked rows need the label '{blocks.contract.label.column}'; '{source.name}' lacks it.")
+    codes, labels, values = [], [], []
+    for batch in checked_batches(view, source, with_label=True):
+        check_labels(batch.column("label").null_count, source, view.shared)
+        codes.append(view.codes(batch))
+        labels.append(dense(batch.select(["label"]))[:, 0].astype(np.int64))
+        values.append(view.values(batch))
+    return _placed(blocks, np.vstack(codes), np.concatenate(labels), np.vstack(values))
+
+
+def _placed(blocks: Blocks, codes: Ints, labels: Ints, values: Floats) -> LinkedRows:
+    centre = np.concatenate([cells.centre for cells in blocks.cells])
+    scale = np.concatenate([cells.scale for cells in blocks.cells])
+    constant = np.ones((len(labels), int(blocks.contract.intercept)))
+    private = np.nan_to_num((values - centre) / scale, nan=0.0)
+    design = np.hstack([constant, blocks.contract.encode_shared(codes), private])
+    return LinkedRows(design, labels, blocks.locate(codes, labels))
