@@ -63,7 +63,14 @@ class Cell:
 
 
 def run_cell(cell: Cell) -> list[Record]:
-    """Evaluate one cell: one record for every algorithm, with all settings in it."""
+    """Evaluate one cell: one record for every algorithm, with all settings in it.
+
+    Examples
+    --------
+    >>> records = run_cell(Cell("wine", peers=2, shared=1, binarisation="class-2", folds=3))  # doctest: +SKIP
+    >>> {record["algorithm"] for record in records}  # doctest: +SKIP
+    {'drl', 'drl-identity', 'matching', 'oracle', 'peer', 'zip'}
+    """
     start = perf_counter()
     with threadpool_limits(1):
         outcomes = _cross_validate(cell)

@@ -170,7 +170,13 @@ def domain_named(name: str) -> Domain:
 
 
 def load_table(name: str, binarisation: str | None = None, columns: Columns = "plain") -> Table:
-    """Read a domain from the folder RADOCRAFT_DATA, or from UCI through a cache if that is not set."""
+    """Read a domain from the folder RADOCRAFT_DATA, or from UCI through a cache if that is not set.
+
+    Examples
+    --------
+    >>> load_table("wine", "class-1").features.shape  # doctest: +SKIP
+    (178, 13)
+    """
     domain = domain_named(name)
     rule = domain.binarisations.get(binarisation or domain.default)
     if rule is None:

@@ -66,11 +66,8 @@ def summarise(records: Sequence[Record], by_domain: bool = False) -> list[Line]:
 
     Examples
     --------
-    >>> from dataclasses import replace
-    >>> from radocraft.study.cell import run_cell
-    >>> from radocraft.study.presets import PRESETS
-    >>> cells = PRESETS["smoke"].cells[:1]  # doctest: +SKIP
-    >>> [line.name for line in summarise(run_cell(cells[0]))]  # doctest: +SKIP
+    >>> from radocraft.study.results import read_results
+    >>> [line.name for line in summarise(read_results("full.parquet"))]  # doctest: +SKIP
     ['best peer', 'drl', 'drl-identity', 'matching 0', ..., 'mean peer', 'oracle', 'zip']
     """
     cells = merge_seeds(usual(records))
