@@ -1,5 +1,6 @@
 """One model across organisations' tables, with no shared id and no row leaving the building."""
 
+from radocraft.advise import advise
 from radocraft.contract import Contract
 from radocraft.craft import craft
 from radocraft.example import example_peers
@@ -18,6 +19,7 @@ __all__ = [
     "Policy",
     "Tally",
     "__version__",
+    "advise",
     "craft",
     "example_peers",
     "explain",

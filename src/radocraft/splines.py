@@ -17,7 +17,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from radocraft.arrays import Floats
 
@@ -48,6 +47,8 @@ def combinations(knots: Knots) -> Floats:
     >>> combinations(knots).shape
     (5, 4)
     """
+    from scipy.interpolate import BSpline  # noqa: PLC0415 - slow to import, and few contracts have splines
+
     inner = _DEGREE * [knots[0]] + list(knots) + _DEGREE * [knots[-1]]
     count = len(knots) + _DEGREE - 1
     at = np.linspace(knots[0], knots[-1], 16 * count)

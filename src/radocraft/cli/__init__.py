@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from radocraft.cli import contract, policy
+from radocraft.cli import contract, policy, study
+from radocraft.cli.advise import advise
 from radocraft.cli.craft import craft
 from radocraft.cli.demo import demo
 from radocraft.cli.example import example
@@ -26,10 +27,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, example, profile, craft, inspect, learn, predict, explain):
+for command in (demo, example, profile, craft, inspect, learn, predict, explain, advise):
     app.command()(command)
 app.add_typer(contract.app, name="contract")
 app.add_typer(policy.app, name="policy")
+app.add_typer(study.app, name="study")
 
 
 def _version(wanted: bool) -> None:

@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
@@ -125,6 +124,8 @@ def folds_of(cell: Cell) -> Iterator[Fold]:
 
 def split_rows(table: Table, cell: Cell) -> Iterator[tuple[Ints, Ints]]:
     """Training and test rows of every fold."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # noqa: PLC0415 - slow to import
+
     if cell.grouped:
         groups = StratifiedGroupKFold(cell.folds, shuffle=True, random_state=cell.seed)
         yield from groups.split(table.features, table.labels, table.groups)

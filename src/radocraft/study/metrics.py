@@ -10,7 +10,7 @@ rejects at 0.05, where the difference is in our favour.
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import false_discovery_control, ttest_rel
+import scipy
 
 from radocraft.arrays import Floats, Truths
 
@@ -33,7 +33,7 @@ def paired_p(ours: Floats, theirs: Floats) -> Floats:
     out: Floats = np.where(np.abs(difference.mean(axis=1)) > _ROUNDING, 0.0, 1.0)
     spread = difference.std(axis=1) > _ROUNDING
     if spread.any():
-        out[spread] = ttest_rel(theirs[spread], np.broadcast_to(ours, theirs[spread].shape), axis=1).pvalue
+        out[spread] = scipy.stats.ttest_rel(theirs[spread], np.broadcast_to(ours, theirs[spread].shape), axis=1).pvalue
     return out
 
 
@@ -45,7 +45,7 @@ def rejected(p_values: Floats, level: float = LEVEL) -> Truths:
     >>> rejected(np.array([0.01, 0.04, 0.2])).tolist()
     [True, False, False]
     """
-    return np.asarray(false_discovery_control(p_values) <= level, dtype=np.bool_)
+    return np.asarray(scipy.stats.false_discovery_control(p_values) <= level, dtype=np.bool_)
 
 
 def delta(ours: Floats, peers: Floats) -> float:
