@@ -15,19 +15,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
+from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats
 from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Column, Reader, private_columns
 from radocraft.errors import ContractMismatch
-from radocraft.expressions import double, moved
+from radocraft.expressions import Kind, double, moved
+from radocraft.features import Interact, Numeric
+from radocraft.pieces import check_new
 from radocraft.settle import settle
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 from radocraft.tally import Tally
 
 _SAMPLE = 10_000
+_FAR = 16.0
+_EXTREME = 100
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, rows done, rows in all (0 while unknown)."""
@@ -73,22 +78,23 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
             "Craft the whole table anew."
         )
     source = open_source(data)
+    if onto is not None:
+        check_new(onto.pieces, source.pieces)
     reader = Reader(contract, peer, source.kinds())
     columns = private_columns(contract, peer)
     check_columns(reader, source)
     reader = replace(reader, constants=onto.constants if onto else settle(source, reader))
     origin, unit = (onto.origin, onto.unit) if onto else guess_origin(source, reader, columns)
-    values = shifted(reader, columns, origin, unit)
     progress("block sums", 0, 0)
-    blocks = source.table(block_statement(source, reader, values))
+    blocks, values = sum_blocks(source, reader, origin, unit)
     check_rows(blocks.num_rows, source)
-    if np.any(_array(blocks, "misread")):
+    if "misread" in blocks.column_names and np.any(_array(blocks, "misread")):
         check_read(reader, source)
     check_labels(blocks.column("label").null_count, source, reader)
     total = int(np.sum(_array(blocks, "rows")))
     present = _matrix(blocks, "present_", len(columns), np.int64)
     gaps = np.flatnonzero(present.sum(axis=0) < total).tolist()
-    moments = sum_moments(source, value_statement(reader, values), gaps, total, progress)
+    moments = sum_moments(source, values, gaps, total, progress)
     check_finite(moments, columns, source)
     tally = Tally(
         fingerprint=contract.fingerprint,
@@ -103,39 +109,69 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
         origin=origin,
         unit=unit,
         constants=reader.constants,
+        pieces=source.pieces,
     )
     return onto + tally if onto else tally
 
 
 def guess_origin(source: Source, reader: Reader, columns: tuple[Column, ...]) -> tuple[Floats, Floats]:
-    """The contract's centre and scale where it fixes them, else those of a sample, rounded to a few bits.
+    """Where to move a column, and by what to divide it, before its values are added.
 
-    The guess changes no result: it only keeps large numbers from cancelling.
+    It changes no result: it only keeps large numbers from cancelling and extreme
+    ones from overflowing, so most columns stay as they are. What decides is the
+    contract's centre and scale, else the mean and deviation of a sample.
     """
-    origin = np.array([0.0 if column.centre is None else column.centre for column in columns])
-    unit = np.array([1.0 if column.scale is None else column.scale for column in columns])
-    free = [at for at, column in enumerate(columns) if column.centre is None]
-    if not free:
-        return origin, unit
-    raw = reader.private()
-    statistics: list[exp.Expr] = []
-    for at in free:
-        statistics += [
-            exp.func("AVG", raw[at]).as_(f"mean_{at}"),
-            exp.func("STDDEV_SAMP", raw[at].copy()).as_(f"sd_{at}"),
-        ]
-    sample = source.sample(_SAMPLE).subquery("peer_sample")
-    answer = source.table(exp.select(*statistics).from_(reader.rows(sample))).to_pylist()[0]
-    for at in free:
-        mean, deviation = answer[f"mean_{at}"], answer[f"sd_{at}"]
-        if mean is not None and np.isfinite(mean):
-            origin[at] = mean
-        if deviation is not None and np.isfinite(deviation) and deviation > 0:
-            unit[at] = 2.0 ** np.round(np.log2(deviation))
-    return origin, unit
+    mean = np.array([np.nan if column.centre is None else column.centre for column in columns])
+    deviation = np.array([np.nan if column.scale is None else column.scale for column in columns])
+    if free := [at for at, column in enumerate(columns) if column.centre is None]:
+        raw = reader.private()
+        statistics = [exp.func("AVG", raw[at]).as_(f"mean_{at}") for at in free]
+        statistics += [exp.func("STDDEV_SAMP", raw[at].copy()).as_(f"sd_{at}") for at in free]
+        sample = source.sample(_SAMPLE).subquery("peer_sample")
+        answer = source.table(exp.select(*statistics).from_(reader.rows(sample))).to_pylist()[0]
+        for at in free:
+            mean[at] = np.nan if answer[f"mean_{at}"] is None else answer[f"mean_{at}"]
+            deviation[at] = np.nan if answer[f"sd_{at}"] is None else answer[f"sd_{at}"]
+    mean = np.where(np.isfinite(mean), mean, 0.0)
+    spread = np.where(np.isfinite(deviation) & (deviation > 0), deviation, 0.0)
+    bits = np.round(np.log2(np.where(spread > 0, spread, 1.0)))
+    step = np.where(spread > 0, 2.0**bits, np.abs(mean))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rounded = np.where(step > 0, np.round(mean / step) * step, 0.0)
+    origin = np.where(np.abs(mean) > _FAR * spread, rounded, 0.0)
+    agreed = np.array([column.scale is not None for column in columns])
+    return origin, np.where(np.abs(bits) > _EXTREME, np.where(agreed, spread, 2.0**bits), 1.0)
 
 
-def shifted(reader: Reader, columns: tuple[Column, ...], origin: Floats, unit: Floats) -> list[exp.Expr]:
+def sum_blocks(source: Source, reader: Reader, origin: Floats, unit: Floats) -> tuple[pa.Table, exp.Select]:
+    """The sums of every block, and the statement of the values behind them.
+
+    NaN makes a sum NaN, so it shows; columns of numbers are taken to be free of
+    it, and only when a sum is not finite are they read anew, asking every value.
+    """
+    for careful in (False, True):
+        now = reader if careful else replace(reader, kinds=hopeful_kinds(reader))
+        values = shifted(now, origin, unit)
+        blocks = source.table(block_statement(source, now, values))
+        if all(np.isfinite(_array(blocks, f"sum_{at}")).all() for at in range(len(values))):
+            break
+    return blocks, value_statement(now, values)
+
+
+def hopeful_kinds(reader: Reader) -> dict[str, Kind]:
+    """The columns' kinds, where numbers that are nothing but summed are taken to be free of NaN."""
+    contract, features = reader.contract, reader.contract.peers[reader.peer].features
+    summed = {
+        contract.column_of(reader.peer, name) for name, feature in features.items() if isinstance(feature, Numeric)
+    }
+    factors = [factor for feature in features.values() if isinstance(feature, Interact) for factor in feature.of]
+    others = [contract.label.column, *(shared.name for shared in contract.shared), *factors]
+    others += [name for name, feature in features.items() if not isinstance(feature, Numeric)]
+    summed -= {contract.column_of(reader.peer, name) for name in others}
+    return {name: "never-nan" if name in summed and kind == "number" else kind for name, kind in reader.kinds.items()}
+
+
+def shifted(reader: Reader, origin: Floats, unit: Floats) -> list[exp.Expr]:
     """(value - origin) / unit, leaving out what would do nothing."""
     return [moved(value, float(o), float(u)) for value, o, u in zip(reader.private(), origin, unit, strict=True)]
 
@@ -144,13 +180,14 @@ def block_statement(source: Source, reader: Reader, values: list[exp.Expr]) -> e
     """Rows, sums and present values of every block, in one GROUP BY."""
     keys = [reader.code(shared).as_(f"code_{at}") for at, shared in enumerate(reader.contract.shared)]
     keys.append(reader.label().as_("label"))
-    misread = reader.misread() or exp.false()
-    inner = exp.select(
-        *keys, misread.as_("misread"), *(value.copy().as_(f"value_{at}") for at, value in enumerate(values))
-    ).from_(reader.rows(ROWS))
+    misread = reader.misread()
+    asked = [] if misread is None else [misread.as_("misread")]
+    inner = exp.select(*keys, *asked, *(value.copy().as_(f"value_{at}") for at, value in enumerate(values))).from_(
+        reader.rows(ROWS)
+    )
     names = [key.alias for key in keys]
     totals = [exp.func("COUNT", exp.Star()).as_("rows")]
-    totals.append(exp.func("MAX", exp.cast(exp.column("misread"), "INT")).as_("misread"))
+    totals += [exp.func("MAX", exp.cast(exp.column("misread"), "INT")).as_("misread") for _ in asked]
     for at in range(len(values)):
         value = exp.column(f"value_{at}")
         total = exp.Anonymous(this=source.sum_function, expressions=[value])
@@ -175,7 +212,8 @@ def sum_moments(source: Source, values: exp.Select, gaps: list[int], total: int,
         progress("moments", done, total)
 
     progress("moments", 0, total)
-    return source.moments(values, gaps, advance)
+    with threadpool_limits(limits=1, user_api="blas"):
+        return source.moments(values, gaps, advance)
 
 
 def _array(table: pa.Table, name: str) -> Floats:

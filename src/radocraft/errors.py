@@ -11,6 +11,7 @@
     │   ├── NotFinite
     │   ├── EmptyTable
     │   ├── UnknownLabel
+    │   ├── AlreadyIn
     │   └── OneClass
     ├── SourceError           exit 1   the place where the rows are cannot be reached, or its driver is not installed
     ├── PolicyError           exit 1   the policy file itself has mistakes
@@ -65,6 +66,10 @@ class EmptyTable(DataError):
 
 class UnknownLabel(DataError):
     """The label column holds something other than the agreed values."""
+
+
+class AlreadyIn(DataError):
+    """Rows to add to a tally are in it already."""
 
 
 class OneClass(DataError):

@@ -32,6 +32,7 @@ from radocraft.contract import Contract
 from radocraft.encoding import Constants
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.moments import second_moments
+from radocraft.pieces import Piece, check_new
 from radocraft.storage import writing
 
 _VERSION = 1
@@ -58,6 +59,8 @@ class Tally:
         A value is kept as (x - origin) / unit.
     constants
         What the contract leaves to the peer's data; see `settle`.
+    pieces
+        The files, tables or ranges of rows that are in; see `pieces`.
     """
 
     fingerprint: str
@@ -72,6 +75,7 @@ class Tally:
     origin: Floats
     unit: Floats
     constants: Constants = field(default_factory=dict)
+    pieces: tuple[Piece, ...] = ()
 
     @classmethod
     def of_rows(
@@ -124,6 +128,7 @@ class Tally:
             raise ContractMismatch(f"The tallies are of two peers, '{self.peer}' and '{other.peer}'; they do not add.")
         if self.constants != other.constants:
             raise ContractMismatch("The two tallies took knots or units from different data; craft one onto the other.")
+        check_new(self.pieces, other.pieces)
         other = other.rebased(self.origin, self.unit)
         keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
         block = number_rows(keys)
@@ -140,12 +145,13 @@ class Tally:
             sums=pooled(self.sums, other.sums),
             present=pooled(self.present, other.present),
             moments=self.moments + other.moments,
+            pieces=self.pieces + other.pieces,
         )
 
     def save(self, path: str | Path) -> None:
         """Write the tally to a file of the peer's own."""
         header = {"version": _VERSION, "fingerprint": self.fingerprint, "peer": self.peer, "columns": self.columns}
-        header["constants"] = self.constants
+        header |= {"constants": self.constants, "pieces": [piece.to_json() for piece in self.pieces]}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         with writing(path, private=True) as file:
             np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
@@ -169,4 +175,6 @@ class Tally:
                 f"({contract.fingerprint[:12]}). Craft the whole table anew."
             )
         constants = {name: tuple(values) for name, values in header["constants"].items()}
-        return cls(header["fingerprint"], header["peer"], tuple(header["columns"]), **arrays, constants=constants)
+        pieces = tuple(Piece.from_json(kept) for kept in header["pieces"])
+        columns = tuple(header["columns"])
+        return cls(header["fingerprint"], header["peer"], columns, **arrays, constants=constants, pieces=pieces)

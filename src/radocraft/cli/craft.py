@@ -11,13 +11,19 @@ from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.craft import craft as craft_tally
 from radocraft.part import Part
+from radocraft.pieces import Bound
 from radocraft.policy import Policy, release
 from radocraft.sources import open_source
 from radocraft.tally import Tally
 
 
 def craft(
-    table: Annotated[list[Path], typer.Argument(help="CSV or Parquet files, a folder of them, or a DuckDB file.")],
+    table: Annotated[
+        list[str],
+        typer.Argument(
+            help="CSV or Parquet files, a folder of them, a DuckDB file, or postgresql://user@host/database."
+        ),
+    ],
     contract: ContractFile,
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The part file to write.")],
@@ -26,6 +32,15 @@ def craft(
     min_rows: Annotated[
         int | None, typer.Option(min=1, help="Without a policy file: the fewest rows a released cell may hold (10).")
     ] = None,
+    rows: Annotated[
+        tuple[str, str, str] | None,
+        typer.Option(metavar="COLUMN LOW HIGH", help="Only rows whose column is at least LOW and below HIGH."),
+    ] = None,
+    memory_limit: Annotated[str | None, typer.Option(help="The most memory to take, e.g. 2GB.")] = None,
+    temp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="The same bits on every run, at the speed of one core.")
+    ] = False,
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
     tally: Annotated[Path | None, typer.Option(help="Keep the exact sums here, for --onto. Never send it.")] = None,
     as_json: Json = False,
@@ -35,7 +50,14 @@ def craft(
     Example: radocraft craft --contract contract.toml --peer bank bank.parquet -o bank.part.parquet
     """
     agreed, rules = Contract.load(contract), _rules(policy, min_rows)
-    source = open_source(table[0] if len(table) == 1 else list(table), table=name)
+    source = open_source(
+        table[0] if len(table) == 1 else list(table),
+        table=name,
+        rows=(rows[0], *_bounds(*rows[1:])) if rows else None,
+        memory_limit=memory_limit,
+        temp_directory=temp_dir,
+        exact=exact,
+    )
     earlier = Tally.load(onto, agreed) if onto else None
     with progress(f"craft {peer}", hidden=as_json) as report:
         total = craft_tally(source, agreed, peer, onto=earlier, progress=report)
@@ -70,3 +92,11 @@ def _rules(policy: Path | None, min_rows: int | None) -> Policy:
     if policy is not None and min_rows is not None:
         raise typer.BadParameter("--min-rows is for use without --policy; set min_rows in the policy file.")
     return Policy.load(policy) if policy is not None else Policy(10 if min_rows is None else min_rows)
+
+
+def _bounds(low: str, high: str) -> tuple[Bound, Bound]:
+    """Numbers where both are, else text, as in dates."""
+    try:
+        return float(low), float(high)
+    except ValueError:
+        return low, high

@@ -11,7 +11,17 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from radocraft.craft import Progress as Report
 from radocraft.errors import RadocraftError
@@ -48,6 +58,14 @@ def size(count: float) -> str:
     raise AssertionError("unreachable")
 
 
+class SpeedColumn(ProgressColumn):
+    """Rows per second."""
+
+    def render(self, task: Task) -> Text:
+        """Nothing while the speed is not known."""
+        return Text(f"{task.speed:,.0f} rows/s" if task.speed else "", style="progress.data.speed")
+
+
 @contextmanager
 def progress(title: str, hidden: bool) -> Iterator[Report]:
     """A progress bar on standard error, gone when the work is done."""
@@ -56,6 +74,7 @@ def progress(title: str, hidden: bool) -> Iterator[Report]:
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
+        SpeedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True, disable=hidden or not err.is_terminal) as bar:

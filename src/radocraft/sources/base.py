@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -11,9 +13,36 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.expressions import Kind
 from radocraft.moments import Advance
+from radocraft.pieces import Piece
 
 ROWS = exp.to_table("radocraft_rows")
 """The name under which every statement finds the peer's table."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an engine should work.
+
+    Parameters
+    ----------
+    memory_limit
+        The most memory the embedded engine may take, such as "2GB"; what does
+        not fit goes to ``temp_directory``.
+    temp_directory
+        Where the embedded engine puts what does not fit.
+    exact
+        Add in one fixed order, so that the same rows give the same bits on
+        every run and machine of a kind; slower, since one thread does it.
+    """
+
+    memory_limit: str | None = None
+    temp_directory: str | Path | None = None
+    exact: bool = False
+
+    @property
+    def embedded_only(self) -> bool:
+        """Whether something is set that other engines decide for themselves."""
+        return self.memory_limit is not None or self.temp_directory is not None
 
 
 @runtime_checkable
@@ -27,6 +56,10 @@ class Source(Protocol):
     @property
     def sum_function(self) -> str:
         """The engine's most exact sum of doubles."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What tells these rows from others, for a tally to remember."""
 
     def kinds(self) -> dict[str, Kind]:
         """The table's columns, in order, and how the engine holds each."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from radocraft.arrays import Floats
 from radocraft.errors import DataError, EmptyTable, FileError
 from radocraft.expressions import Kind
 from radocraft.moments import Advance, of_batches
-from radocraft.sources.base import ROWS
+from radocraft.pieces import Piece, piece_of_file, piece_of_table
+from radocraft.sources.base import ROWS, Settings
 
-_BATCH = 65_536
+_CELLS = 2**21
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     # The statistics in a Parquet file leave NaN out; DuckDB would decide from them that there is none.
@@ -35,7 +37,13 @@ class DuckDBSource:
 
     name: str
     connection: duckdb.DuckDBPyConnection
+    identify: Callable[[], tuple[Piece, ...]] = tuple
     sum_function: str = "fsum"
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The files, or the table."""
+        return self.identify()
 
     def kinds(self) -> dict[str, Kind]:
         """The view's columns and their kinds."""
@@ -51,7 +59,8 @@ class DuckDBSource:
     def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
         """The answer, streamed."""
         with _explaining(self.name):
-            reader = self.connection.sql(query.sql("duckdb")).to_arrow_reader(_BATCH)
+            rows = max(2048, min(2**17, _CELLS // len(query.selects)))
+            reader = self.connection.sql(query.sql("duckdb")).to_arrow_reader(rows)
             try:
                 yield from reader
             finally:
@@ -59,14 +68,14 @@ class DuckDBSource:
 
     def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Streamed into a BLAS product."""
-        return of_batches(self.batches(values), len(values.selects), advance)
+        return of_batches(self.batches(values), len(values.selects), gaps, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows: any will do for its purpose, and these are the cheapest."""
         return exp.select("*").from_(ROWS).limit(rows)
 
 
-def from_memory(data: Any) -> DuckDBSource:
+def from_memory(data: Any, settings: Settings) -> DuckDBSource:
     """A data frame or Arrow table."""
     try:
         table = data if isinstance(data, pa.Table) else pa.table(data)
@@ -75,12 +84,12 @@ def from_memory(data: Any) -> DuckDBSource:
             f"A {type(data).__name__} cannot be read as a table: {error}. "
             "Give a path, a list of paths, or a pandas, Polars or Arrow table."
         ) from error
-    connection = _connect()
+    connection, name = _connect(settings), type(data).__name__
     connection.register(ROWS.sql(), table)
-    return DuckDBSource(type(data).__name__, connection)
+    return DuckDBSource(name, connection, lambda: (piece_of_table(name, table),))
 
 
-def from_files(paths: list[Path]) -> DuckDBSource:
+def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
     """CSV or Parquet: files, folders and patterns, read as one table."""
     files = [file for path in paths for file in _expand(path)]
     name = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else "".join(map(str, paths))
@@ -97,39 +106,55 @@ def from_files(paths: list[Path]) -> DuckDBSource:
     listed = exp.array(*(exp.Literal.string(_as_written(file)) for file in files)).sql("duckdb")
     options = "header = true, all_varchar = true" if kinds == {"text"} else "union_by_name = true"
     function = "read_csv" if kinds == {"text"} else "read_parquet"
-    return _with_view(name, _connect(), f"{function}({listed}, {options})")
+    relation = f"{function}({listed}, {options})"
+    return _with_view(name, _connect(settings), relation, lambda: tuple(piece_of_file(file) for file in files))
 
 
-def from_database(data: Any, table: str | None) -> DuckDBSource:
+def from_database(data: Any, table: str | None, settings: Settings) -> DuckDBSource:
     """A table of a DuckDB file, opened read-only, or of an open connection."""
     if table is None:
         raise DataError(f"'{data}' is a database: say which table, e.g. --table customers.")
     if isinstance(data, duckdb.DuckDBPyConnection):
+        if settings != Settings():
+            raise DataError(
+                "A connection of your own keeps its settings. Set memory_limit, temp_directory or threads there."
+            )
         connection = data.cursor()
     elif isinstance(data, str | Path):
         if not Path(data).exists():
             raise FileError(f"There is no database '{data}'. Check the path.")
-        connection = _opened(data)
+        connection = _connect(settings, data)
     else:
         raise DataError(f"A {type(data).__name__} has no tables to name; leave `table` out.")
-    return _with_view(table, connection, exp.to_table(table, dialect="duckdb").sql("duckdb", identify=True))
+    place = Path(data).name if isinstance(data, str | Path) else "connection"
+    relation = exp.to_table(table, dialect="duckdb").sql("duckdb", identify=True)
+    return _with_view(table, connection, relation, lambda: (Piece(str(table), f"duckdb {place} {relation}"),))
 
 
-def _with_view(name: str, connection: duckdb.DuckDBPyConnection, relation: str) -> DuckDBSource:
+def _with_view(
+    name: str, connection: duckdb.DuckDBPyConnection, relation: str, identify: Callable[[], tuple[Piece, ...]]
+) -> DuckDBSource:
     with _explaining(name):
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS.sql()} AS SELECT * FROM {relation}")
-    return DuckDBSource(name, connection)
+    return DuckDBSource(name, connection, identify)
 
 
-def _opened(path: str | Path) -> duckdb.DuckDBPyConnection:
+def _connect(settings: Settings, database: str | Path | None = None) -> duckdb.DuckDBPyConnection:
+    config: dict[str, Any] = {**_SETTINGS}
+    if settings.memory_limit is not None:
+        config["memory_limit"] = settings.memory_limit
+    if settings.temp_directory is not None:
+        config["temp_directory"] = str(settings.temp_directory)
+    if settings.exact:
+        config["threads"] = 1
     try:
-        return duckdb.connect(str(path), read_only=True, config=_SETTINGS)
+        if database is None:
+            return duckdb.connect(config=config)
+        return duckdb.connect(str(database), read_only=True, config=config)
+    except duckdb.IOException as error:
+        raise FileError(f"'{database}' cannot be opened as a DuckDB database: {error}") from error
     except duckdb.Error as error:
-        raise FileError(f"'{path}' cannot be opened as a DuckDB database: {error}") from error
-
-
-def _connect() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(config=_SETTINGS)
+        raise DataError(f"DuckDB cannot work with these settings: {str(error).splitlines()[0]}") from error
 
 
 def _expand(path: Path) -> list[Path]:

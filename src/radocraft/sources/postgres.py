@@ -20,14 +20,17 @@ from radocraft.arrays import Floats
 from radocraft.errors import DataError, SourceError, WrongType
 from radocraft.expressions import Kind
 from radocraft.moments import Advance, of_batches
+from radocraft.pieces import Piece
 from radocraft.sources import pairs
-from radocraft.sources.base import ROWS
+from radocraft.sources.base import ROWS, Settings
 from radocraft.sources.driver import driver
 from radocraft.sources.statement import written
 
 SCHEMES = ("postgresql://", "postgres://")
 _NUMBERS = ("smallint", "integer", "bigint", "real", "double precision", "numeric")
 _TEXTS = ("text", "character varying", "character", "citext", "name")
+_SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_ONE_ORDER = ("SET LOCAL max_parallel_workers_per_gather = 0", "SET LOCAL synchronize_seqscans = off")
 _COLUMNS = """
 SELECT attribute.attname AS name, attribute_type.typtype::text AS type_kind,
        format_type(coalesce(nullif(attribute_type.typbasetype, 0), attribute_type.oid), NULL) AS type_name
@@ -45,7 +48,13 @@ class PostgresSource:
     relation: exp.Table
     connection: Any
     columns: dict[str, Kind]
+    begin: tuple[str, ...]
     sum_function: str = "SUM"
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The table, by its name."""
+        return (Piece(self.name, f"postgres {self.relation.sql('postgres')}"),)
 
     def kinds(self) -> dict[str, Kind]:
         """The table's columns and their kinds."""
@@ -53,13 +62,13 @@ class PostgresSource:
 
     def table(self, query: exp.Query) -> pa.Table:
         """The answer, whole."""
-        with _explaining(self.name, self.connection), self.connection.cursor() as cursor:
+        with _explaining(self.name, self.connection, self.begin), self.connection.cursor() as cursor:
             cursor.execute(self._written(query))
             return cursor.fetch_arrow_table()
 
     def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
         """The answer, streamed."""
-        with _explaining(self.name, self.connection), self.connection.cursor() as cursor:
+        with _explaining(self.name, self.connection, self.begin), self.connection.cursor() as cursor:
             cursor.execute(self._written(query))
             yield from cursor.fetch_record_batch()
 
@@ -68,7 +77,7 @@ class PostgresSource:
         width = len(values.selects)
         if pairs.count(width, gaps) <= pairs.MOST_SUMS:
             return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps)
-        return of_batches(self.batches(values), width, advance)
+        return of_batches(self.batches(values), width, gaps, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows the database finds."""
@@ -78,16 +87,20 @@ class PostgresSource:
         return written(query, "postgres", self.relation)
 
 
-def from_postgres(address: str, table: str | None) -> PostgresSource:
+def from_postgres(address: str, table: str | None, settings: Settings) -> PostgresSource:
     """A table, view or materialised view at ``postgresql://user:password@host/database``."""
     if table is None:
         raise DataError("The address is that of a database: say which table, e.g. --table public.customers.")
     relation = exp.to_table(table, dialect="postgres")
     if not isinstance(relation.this, exp.Identifier):
         raise DataError(f"'{table}' is not a table's name. Write it as in SQL, e.g. public.customers.")
+    if settings.embedded_only:
+        raise DataError("Postgres has its own memory and temporary files: leave memory_limit and temp_directory out.")
     connection = _connect(address)
-    with _explaining(table, connection), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    begin = (_SNAPSHOT, *(_ONE_ORDER if settings.exact else ()))
+    with _explaining(table, connection, begin), connection.cursor() as cursor:
+        for statement in begin:
+            cursor.execute(statement)
         cursor.execute(_COLUMNS, (relation.sql("postgres"),))
         found = cursor.fetch_arrow_table().to_pylist()
     if not found:
@@ -97,7 +110,7 @@ def from_postgres(address: str, table: str | None) -> PostgresSource:
             "names with capitals need double quotes."
         )
     kinds = {column["name"]: _kind(column["type_kind"], column["type_name"]) for column in found}
-    source = PostgresSource(table, relation, connection, kinds)
+    source = PostgresSource(table, relation, connection, kinds, begin)
     weakref.finalize(source, connection.close)
     return source
 
@@ -136,14 +149,14 @@ def _kind(type_kind: str, type_name: str) -> Kind:
 
 
 @contextmanager
-def _explaining(name: str, connection: Any) -> Iterator[None]:
+def _explaining(name: str, connection: Any, begin: tuple[str, ...]) -> Iterator[None]:
     """Say what went wrong; Postgres puts values into its messages, so they are not passed on where it may be one."""
     failure: type[Exception] = _driver().Error
     try:
         yield
     except (failure, OSError) as error:
         state, message = getattr(error, "sqlstate", None) or "", str(error)
-        _roll_back(connection, failure)
+        _roll_back(connection, begin, failure)
         if state.startswith("22"):
             raise WrongType(
                 f"'{name}' holds a value that Postgres cannot read as a number (SQLSTATE {state}): one too large, "
@@ -163,11 +176,12 @@ def _explaining(name: str, connection: Any) -> Iterator[None]:
 _LOST = ("no connection to the server", "server closed the connection", "terminating connection", "connection not open")
 
 
-def _roll_back(connection: Any, failure: type[Exception]) -> None:
+def _roll_back(connection: Any, begin: tuple[str, ...], failure: type[Exception]) -> None:
     """End the failed transaction, so that the next statement starts a fresh one."""
     try:
         connection.rollback()
         with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            for statement in begin:
+                cursor.execute(statement)
     except failure:
         return

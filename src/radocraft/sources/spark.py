@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -21,8 +22,9 @@ from radocraft.arrays import Floats
 from radocraft.errors import DataError, SourceError, WrongType
 from radocraft.expressions import Kind
 from radocraft.moments import Advance
+from radocraft.pieces import Piece
 from radocraft.sources import pairs
-from radocraft.sources.base import ROWS
+from radocraft.sources.base import ROWS, Settings
 from radocraft.sources.driver import driver
 from radocraft.sources.statement import written
 
@@ -41,6 +43,11 @@ class SparkSource:
 
     def __post_init__(self) -> None:
         self.frame.createOrReplaceTempView(self.view)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The frame, by what it is computed from."""
+        return (Piece(self.name, f"spark {self.frame.semanticHash()}"),)
 
     def kinds(self) -> dict[str, Kind]:
         """The frame's columns and their kinds."""
@@ -63,8 +70,9 @@ class SparkSource:
         width = len(values.selects)
         if pairs.count(width, gaps) <= pairs.MOST_SUMS:
             return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps)
+        share = partial(moments.partial, width=width, gaps=tuple(gaps))
         with _explaining(self.name), _by_value():
-            shares = self._run(values).mapInArrow(moments.partial, moments.PARTIAL).toArrow()
+            shares = self._run(values).mapInArrow(share, moments.PARTIAL).toArrow()
         return moments.of_partials(shares, width)
 
     def sample(self, rows: int) -> exp.Query:
@@ -82,8 +90,13 @@ def is_spark(data: Any) -> bool:
     )
 
 
-def from_spark(frame: Any) -> SparkSource:
+def from_spark(frame: Any, settings: Settings) -> SparkSource:
     """A Spark data frame, classic or Connect."""
+    if settings != Settings():
+        raise DataError(
+            "Spark has its own memory, temporary files and order of adding: leave memory_limit, temp_directory and "
+            "exact out. For the same bits on every run, craft from files."
+        )
     return SparkSource("Spark data frame", frame)
 
 

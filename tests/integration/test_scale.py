@@ -1,0 +1,79 @@
+"""On one machine: bounded memory, the same bits on every run, and nothing half written when interrupted."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from radocraft import Contract, craft, open_source
+from radocraft.errors import DataError
+
+SHARED = 60
+CONTRACT = f"""
+name = "scale"
+label = {{ column = "y", positive = 1, negative = 0 }}
+shared = [
+  {{ name = "s", edges = {list(range(1, SHARED))} }},
+  {{ name = "t", edges = {list(range(1, SHARED))} }},
+  {{ name = "u", edges = {list(range(1, SHARED))} }},
+]
+
+[peers.bank.features]
+{chr(10).join(f'x{at} = "numeric"' for at in range(8))}
+"""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300,000 rows in nearly as many blocks: the sums alone take more room than the limit below."""
+    path = tmp_path_factory.mktemp("scale") / "rows.parquet"
+    columns = ", ".join(f"hash(i * 8 + {at}) / 1e18 - 9 AS x{at}" for at in range(8))
+    codes = ", ".join(f"hash(i + {at}000000) % {SHARED} AS {name}" for at, name in enumerate("stu", start=1))
+    duckdb.sql(f"COPY (SELECT hash(-i) % 2 AS y, {codes}, {columns} FROM range(300000) r(i)) TO '{path}'")
+    return path
+
+
+def test_more_blocks_than_memory_go_to_disk(table: Path, tmp_path: Path) -> None:
+    contract = Contract.parse(CONTRACT)
+    bounded = craft(open_source(table, memory_limit="150MB", temp_directory=tmp_path / "spill"), contract, "bank")
+    free = craft(table, contract, "bank")
+    np.testing.assert_array_equal(bounded.codes, free.codes)
+    np.testing.assert_allclose(bounded.sums, free.sums, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(bounded.moments, free.moments, rtol=1e-12)
+
+
+def test_settings_that_make_no_sense_are_refused(table: Path) -> None:
+    with pytest.raises(DataError, match="cannot work with these settings"):
+        open_source(table, memory_limit="plenty")
+    with duckdb.connect() as connection, pytest.raises(DataError, match="keeps its settings"):
+        open_source(connection, table="t", exact=True)
+
+
+def test_exact_gives_the_same_bits(table: Path) -> None:
+    contract = Contract.parse(CONTRACT.replace(str(list(range(1, SHARED))), "[30]"))
+    tallies = [craft(open_source(table, exact=True), contract, "bank") for _ in range(3)]
+    for name in ("rows", "sums", "present", "moments", "origin", "unit"):
+        assert len({getattr(tally, name).tobytes() for tally in tallies}) == 1, name
+
+
+@pytest.mark.parametrize("wait", [0.3, 1.5])
+def test_an_interrupted_craft_leaves_nothing_behind(wait: float, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "contract.toml").write_text(CONTRACT)
+    (tmp_path / "bank.part").write_bytes(b"as it was")
+    start = "from radocraft.cli import main; print('ready', flush=True); main()"
+    command = [sys.executable, "-c", start, "craft", *[str(table)] * 8]
+    options = ["-c", "contract.toml", "-p", "bank", "-o", "bank.part", "--tally", "bank.tally", "--min-rows", "1"]
+    with subprocess.Popen([*command, *options, "--temp-dir", "spill"], cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    assert {path.name for path in tmp_path.iterdir()} - {"spill"} == {"contract.toml", "bank.part"}
+    assert (tmp_path / "bank.part").read_bytes() == b"as it was"
+    assert not list(tmp_path.glob("spill/*"))
