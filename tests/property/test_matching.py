@@ -13,16 +13,16 @@ products of the rests are hidden, bounded by Cauchy-Schwarz.
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, ridge, ridge_loss, tiny_worlds, worlds
 
-from radocraft.errors import PolicyRefusal
 from radocraft.learners.completion import complete
 from radocraft.learners.matching import Ridge, fit_matching
 
 ALPHAS = st.sampled_from([1e-3, 0.1, 1.0])
 CAUTIONS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+LIMITS = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -30,17 +30,6 @@ def penalty_of(world: World, alpha: float, size: int) -> np.ndarray:
     penalty = np.full(size, alpha)
     penalty[: int(world.contract.intercept)] = 0.0
     return penalty
-
-
-def at_most(world: World, wanted: int) -> int:
-    """The largest ``min_rows`` up to the wanted one that every peer's gate lets through."""
-    for min_rows in range(min(wanted, world.least_label), 1, -1):
-        try:
-            world.parts(min_rows)
-        except PolicyRefusal:
-            continue
-        return min_rows
-    return 1
 
 
 def own_losses(world: World, alpha: float) -> list[float]:
@@ -71,13 +60,13 @@ def test_without_caution_it_is_ridge_under_the_mean_over_all_matchings(world, al
 
 
 @pytest.mark.parametrize("missing", [False, True])
-@given(data=st.data(), how=st.tuples(ALPHAS, CAUTIONS), min_rows=st.integers(1, 4), seed=SEEDS)
+@given(data=st.data(), how=st.tuples(ALPHAS, CAUTIONS), min_rows=LIMITS, seed=SEEDS)
 def test_the_guaranteed_loss_holds_for_every_matching_also_in_rolled_up_blocks(missing, data, how, min_rows, seed):
     world, (alpha, caution) = data.draw(tiny_worlds(missing=missing)), how
-    min_rows = at_most(world, min_rows)
-    fit = fit_matching(world.blocks(min_rows), caution=caution, alpha=alpha)
+    blocks = world.blocks(*min_rows)
+    fit = fit_matching(blocks, caution=caution, alpha=alpha)
     penalty = penalty_of(world, alpha, len(fit.theta))
-    problem = Ridge(complete(world.blocks(min_rows)), alpha)
+    problem = Ridge(complete(blocks), alpha)
     everything = np.stack(list(world.matchings()))
     others = np.random.default_rng(seed).normal(size=(8, len(fit.theta)))
     for theta, guaranteed in [(fit.theta, fit.losses["guaranteed"]), *((t, problem.loss(t, 1.0)) for t in others)]:
@@ -85,9 +74,9 @@ def test_the_guaranteed_loss_holds_for_every_matching_also_in_rolled_up_blocks(m
         assert guaranteed >= losses.max() * (1 - 1e-9)
 
 
-@given(world=tiny_worlds(missing=True), alpha=ALPHAS, min_rows=st.integers(1, 4))
+@given(world=tiny_worlds(missing=True), alpha=ALPHAS, min_rows=LIMITS)
 def test_with_full_caution_the_guarantee_is_no_worse_than_the_best_peer(world, alpha, min_rows):
-    fit = fit_matching(world.blocks(at_most(world, min_rows)), caution=1.0, alpha=alpha)
+    fit = fit_matching(world.blocks(*min_rows), caution=1.0, alpha=alpha)
     own = own_losses(world, alpha)
     np.testing.assert_allclose(list(fit.peer_losses.values()), own, rtol=1e-7, atol=1e-9)
     assert fit.losses["guaranteed"] <= min(own) * (1 + 1e-9)
@@ -96,7 +85,6 @@ def test_with_full_caution_the_guarantee_is_no_worse_than_the_best_peer(world, a
 @given(data=st.data(), setting=st.sampled_from(["VP", "G"]), caution=CAUTIONS, min_rows=st.integers(1, 8))
 def test_guarantees_stand_in_order_whatever_the_setting(data, setting, caution, min_rows):
     world = data.draw(worlds(setting, rows=(8, 60)))
-    assume(min_rows <= world.least_label)
     fit = fit_matching(world.blocks(min_rows), caution=caution)
     assert fit.losses["expected"] <= fit.losses["guaranteed"] * (1 + 1e-12)
     full = fit_matching(world.blocks(min_rows), caution=1.0, alpha=float(fit.settings["alpha"]))
@@ -104,9 +92,9 @@ def test_guarantees_stand_in_order_whatever_the_setting(data, setting, caution, 
     assert full.losses["guaranteed"] <= fit.losses["guaranteed"] * (1 + 1e-7)
 
 
-@given(world=worlds("VP", missing=True, rows=(6, 60)), min_rows=st.integers(1, 12))
+@given(world=worlds("VP", missing=True, rows=(6, 60)), min_rows=st.lists(st.integers(1, 12), min_size=1, max_size=3))
 def test_what_one_peer_knows_alone_is_exact_at_every_level_of_rolling_up(world, min_rows):
-    known = complete(world.blocks(at_most(world, min_rows)))
+    known = complete(world.blocks(*min_rows))
     layout, examples = known.layout, world.joined()
     true, gram = examples.T @ examples, known.expected()
     size = np.abs(true).max()
@@ -129,7 +117,7 @@ def test_rolled_up_blocks_lose_nothing_when_the_shared_columns_explain_all_that_
     shared = contract.encode_shared(codes)
     values = tuple(shared @ rng.normal(size=(shared.shape[1], 2)) for _ in range(2))
     world = World(contract, codes, labels, values, tuple(rng.permutation(rows) for _ in values))
-    known = complete(world.blocks(min(min_rows, world.least_label)))
+    known = complete(world.blocks(min_rows))
     examples = world.joined()
     true = examples.T @ examples
     np.testing.assert_allclose(known.expected(), true, atol=1e-8 * np.abs(true).max())

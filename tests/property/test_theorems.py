@@ -64,7 +64,6 @@ def test_theorem_1_fails_with_the_half_that_the_paper_prints_before_the_variance
 @given(world=tiny_worlds(most=3000), order=SEEDS, min_rows=st.integers(1, 3))
 @settings(max_examples=30)
 def test_theorem_2_block_rados_and_their_sums_are_rados_of_the_joined_sample(world: World, order, min_rows):
-    min_rows = min(min_rows, world.least_label)
     rados = block_rados(world.blocks(min_rows))
     rng = np.random.default_rng(order)
     shuffled = World(
@@ -116,7 +115,7 @@ def test_theorem_3_the_mean_rado_tends_to_the_rado_of_the_expected_sample():
 
 @given(world=tiny_worlds(), seed=SEEDS, gamma=st.sampled_from([0.01, 1.0, 100.0]), min_rows=st.integers(1, 2))
 def test_theorem_4_the_closed_form_minimises_the_m_loss_over_all_sums_of_block_rados(world, seed, gamma, min_rows):
-    blocks = world.blocks(min(min_rows, world.least_label))
+    blocks = world.blocks(min_rows)
     rados, penalty = block_rados(blocks), weighted(Layout.of(blocks), gamma)
     sums, size = all_sums(rados.T), rados.shape[1]
     theta = minimiser(rados, penalty)

@@ -16,8 +16,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from radocraft.arrays import Floats, Ints, add_up
-from radocraft.blocks import Blocks, merge
-from radocraft.cells import ROLLED, Cells
+from radocraft.blocks import Blocks, merge, merge_cells
+from radocraft.cells import ROLLED, Cells, standardise
 from radocraft.contract import Contract
 from radocraft.part import Part
 from radocraft.policy import Policy, release
@@ -73,12 +73,23 @@ class World:
             for at in range(len(self.values))
         ]
 
-    def blocks(self, min_rows: int = 1) -> Blocks:
+    def cells(self, at: int, min_rows: int = 1) -> Cells:
+        """The peer's cells, small ones rolled up as `rolled_up` has it."""
+        return rolled_up(standardise(self.tally(at), self.contract), min_rows)
+
+    def blocks(self, *min_rows: int) -> Blocks:
+        """The peers' cells brought together; each peer may have a limit of its own, the last one is for the rest."""
+        limits = [*(min_rows or (1,)), *[min_rows[-1] if min_rows else 1] * len(self.values)]
+        cells = tuple(self.cells(at, limits[at]) for at in range(len(self.values)))
+        return merge_cells(cells, self.contract)
+
+    def gated(self, min_rows: int) -> Blocks:
+        """What a learner makes of the peers' parts."""
         return merge(self.parts(min_rows), self.contract)
 
     def private(self, at: int) -> Floats:
         """The peer's columns of the joined table in the model's units, missing values as 0."""
-        cells = self.parts()[at].cells(self.contract)
+        cells = self.cells(at)
         return np.nan_to_num((self.values[at] - cells.centre) / cells.scale, nan=0.0)
 
     def shared(self) -> Floats:
@@ -224,6 +235,20 @@ def ridge(examples: Floats, labels: Ints | Floats, penalty: Floats) -> Floats:
 def ridge_loss(examples: Floats, labels: Ints | Floats, theta: Floats, penalty: Floats) -> float:
     """Mean of (1 - y theta^T x)^2, and the penalty."""
     return float(np.mean((1.0 - labels * (examples @ theta)) ** 2) + penalty @ theta**2)
+
+
+def rolled_up(cells: Cells, min_rows: int) -> Cells:
+    """A block with too few rows replaces its last code by "any", and so on; sums add, and nothing else changes.
+
+    This is rolling up as the learners' mathematics has it, without the gate's further rules: what is left
+    over at the top may be small.
+    """
+    codes = cells.codes.copy()
+    for level in reversed(range(codes.shape[1])):
+        keys, group = np.unique(np.column_stack([codes, cells.labels]), axis=0, return_inverse=True)
+        rows = np.bincount(group.reshape(-1), cells.rows, len(keys))
+        codes[rows[group.reshape(-1)] < min_rows, level] = ROLLED
+    return cells.grouped(codes)
 
 
 def finest_cell(cells: Cells, codes: Ints, labels: Ints) -> Ints:

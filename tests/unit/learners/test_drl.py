@@ -12,7 +12,7 @@ from radocraft.learners.fit import Layout
 
 @given(world=worlds("G", rows=(8, 40)), min_rows=st.integers(1, 4))
 def test_block_rados_are_the_papers_equation_3(world, min_rows):
-    blocks = world.blocks(min(min_rows, world.least_label))
+    blocks = world.blocks(min_rows)
     widths = [len(cells.columns) for cells in blocks.cells]
     rados = block_rados(blocks)
     for at in range(len(blocks)):

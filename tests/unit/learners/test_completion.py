@@ -1,0 +1,61 @@
+"""What the blocks tell about the second moments, against the rows themselves."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.property.worlds import World, worlds
+
+from radocraft.learners.completion import complete
+
+
+def block_means(world: World, blocks, at: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of one peer's rows: (shared, private) columns, and the mean of its block in each row."""
+    rows = world.held[at]
+    columns = np.hstack([world.contract.encode_shared(world.codes[rows]), world.private(at)[rows]])
+    keys = np.column_stack([world.codes[rows], world.labels[rows]])
+    means = np.empty_like(columns)
+    for key in np.unique(keys, axis=0):
+        inside = (keys == key).all(axis=1)
+        means[inside] = columns[inside].mean(axis=0)
+    return columns, means
+
+
+@pytest.mark.parametrize("setting", ["VP", "G"])
+@given(data=st.data())
+def test_the_second_moment_is_between_plus_within_as_the_rows_have_them(setting, data):
+    """G = sum_b u_b mu_b mu_b^T + within, W_j = (M / N_j) (Q_j - sum_b n_jb mu_jb mu_jb^T), in full blocks."""
+    world = data.draw(worlds(setting, missing=True, rows=(6, 40)))
+    blocks = world.blocks()
+    known = complete(blocks)
+    constant = np.ones((len(blocks), int(world.contract.intercept)))
+    encoded = world.contract.encode_shared(blocks.codes)
+    means = np.hstack([constant, encoded, *(blocks.means(at) for at in range(len(blocks.cells)))])
+    weights = blocks.weights
+    gram = sum(u * np.outer(mean, mean) for u, mean in zip(weights, means, strict=True))
+    for at, private in enumerate(known.layout.private):
+        columns, centres = block_means(world, blocks, at)
+        rest = (columns - centres)[:, -(private.stop - private.start) :]
+        gram[private, private] += weights.sum() / len(world.held[at]) * rest.T @ rest
+    size = np.abs(gram).max()
+    np.testing.assert_allclose(known.expected(), gram, rtol=1e-8, atol=1e-9 * size)
+    r = sum(u * label * mean for u, label, mean in zip(weights, blocks.labels, means, strict=True))
+    np.testing.assert_allclose(known.r, r, rtol=1e-9, atol=1e-9 * size)
+    assert known.total == pytest.approx(weights.sum(), rel=1e-12)
+
+
+@given(world=worlds("G", rows=(20, 60), shared=(1, 2)))
+def test_labels_only_blocks_split_each_column_into_what_shared_ones_explain_and_the_rest(world):
+    """V_j is the residual scatter of a regression on the shared columns, both centred by label."""
+    known = complete(world.blocks(1000))
+    width = len(world.contract.shared_columns)
+    for at, unexplained in enumerate(known.unexplained):
+        rows = world.held[at]
+        columns = np.hstack([world.contract.encode_shared(world.codes[rows]), world.private(at)[rows]])
+        for sign in (-1, 1):
+            inside = world.labels[rows] == sign
+            columns[inside] -= columns[inside].mean(axis=0)
+        shared, private = columns[:, :width], columns[:, width:]
+        rest = private - shared @ np.linalg.lstsq(shared, private, rcond=1e-10)[0]
+        expected = known.total / len(rows) * rest.T @ rest
+        np.testing.assert_allclose(unexplained, expected, atol=1e-8 * max(np.abs(expected).max(), 1.0))
