@@ -3,65 +3,97 @@
 A rolled-up cell hides codes, yet the learner needs to know how the hidden codes
 are spread and how they go with the private columns. Counts and sums by hidden
 code are cells too, and the exact ones would give small blocks away (a block is
-what is left when all else is subtracted). So for every shared feature and label:
+what is left when all else is subtracted). So:
 
-- the rows whose code is hidden are pooled over all rolled-up cells;
-- among them a rare code is counted as its neighbour, until every code kept has
-  enough rows (`merged`); these *recoded* rows are what moments are made of;
-- each rolled-up cell is given the pooled shares, not its own;
-- the moments of two shared features are those of the recoded rows where every
-  entry has enough rows or none, else as if the two were unrelated inside cells;
-- and if some small group could still be worked out (`recovery`), one more table
-  is given up, until none can. At the end each label has one hidden code per
-  feature, and everything is a sum of whole cells.
-
-The moments stay those of a table of rows (or, where two features are taken as
-unrelated, a mixture of such), and the label's totals of each kept code are exact.
+- inside each rolled-up cell a rare hidden code is counted as its neighbour,
+  until every code kept there has enough rows (`merged`). These *recoded* rows are
+  what the cell's shared sums and the moments are made of;
+- in the table of two shared features over rolled-up rows small counts are hidden,
+  with as many others as it takes, and filled in as if the two features were
+  unrelated inside cells (`pairs`);
+- if some small group could still be worked out (`recovery`), one more table or
+  code is given up, until none can. At the end each rolled-up cell has one hidden
+  code per feature, and everything is a sum of whole cells.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows
+from radocraft.arrays import Floats, Ints, Truths, number_rows
 from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
 from radocraft.policy.limits import Limits
+from radocraft.policy.pairs import filled, hide_small
 from radocraft.policy.recovery import determined, indicators, natural_groups
+
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Recoding:
     """How rolled-up rows enter the moments.
 
-    ``codes`` are the blocks' codes as the moments see them, ``rolled`` says
-    which of them the cells hide, ``pairs`` which tables of two features leave.
+    Parameters
+    ----------
+    codes
+        The blocks' codes as the moments see them.
+    rolled
+        Which of them the cells hide.
+    cell
+        The number of each block's cell.
+    hidden
+        Per pair of features, which counts of their table over rolled-up rows are hidden.
     """
 
     codes: Ints
     rolled: Truths
-    pairs: tuple[tuple[int, int], ...]
+    cell: Ints
+    hidden: dict[Pair, Truths]
+
+    def inside(self, pair: Pair) -> Ints:
+        """The blocks that hide one of two features."""
+        return np.flatnonzero(self.rolled[:, list(pair)].any(axis=1)).astype(np.int64)
+
+    def table(self, pair: Pair, rows: Ints) -> Floats:
+        """Rows by the codes of two features, over the blocks that hide one of them."""
+        pick = self.inside(pair)
+        counts = np.zeros(self.codes[:, list(pair)].max(axis=0, initial=0) + 1)
+        np.add.at(counts, tuple(self.codes[pick][:, list(pair)].T), rows[pick])
+        return counts
 
 
 def recode(limits: Limits, cell_codes: Ints) -> Recoding:
     """The finest recoding from which no small group can be worked out."""
-    rolled = cell_codes == ROLLED
-    codes = limits.cells.codes.copy()
-    labels = limits.cells.labels
-    for at in range(codes.shape[1]):
-        for label in (-1, 1):
-            pick = np.flatnonzero(rolled[:, at] & (labels == label))
-            codes[pick, at] = merged(limits, codes[pick, at], pick)
-    pairs = tuple(pair for pair in combinations(range(codes.shape[1]), 2) if pair_is_safe(limits, codes, rolled, pair))
-    found = Recoding(codes, rolled, pairs)
-    if limits.rows > 1:
-        while len(leak := leaking(limits, cell_codes, found)):
-            found = coarsened(limits, found, leak)
+    cells = limits.cells
+    cell = number_rows(np.column_stack([cell_codes, cells.labels]))
+    found = Recoding(cells.codes.copy(), cell_codes == ROLLED, cell, {})
+    for at, pick in hiding(found):
+        found.codes[pick, at] = merged(limits, found.codes[pick, at], pick)
+    found = replace(found, hidden=hidden_counts(limits, found))
+    while limits.rows > 1 and len(leak := leaking(limits, found)):
+        found = coarsened(limits, found, leak)
     return found
+
+
+def hiding(found: Recoding) -> Iterator[tuple[int, Ints]]:
+    """Each feature with the blocks of each cell that hides it."""
+    order = np.argsort(found.cell, kind="stable")
+    edges = np.flatnonzero(np.diff(found.cell[order], prepend=-1, append=-1))
+    for low, high in pairwise(edges.tolist()):
+        pick = order[low:high].astype(np.int64)
+        yield from ((int(at), pick) for at in np.flatnonzero(found.rolled[pick[0]]))
+
+
+def hidden_counts(limits: Limits, found: Recoding) -> dict[Pair, Truths]:
+    """Which counts of each pair's table to hide."""
+    pairs = combinations(range(found.codes.shape[1]), 2)
+    return {pair: hide_small(found.table(pair, limits.cells.rows), limits.rows) for pair in pairs}
 
 
 def merged(limits: Limits, codes: Ints, pick: Ints) -> Ints:
@@ -88,105 +120,93 @@ def join_smallest(limits: Limits, codes: Ints, pick: Ints, among: Ints | None = 
     return out
 
 
-def pair_is_safe(limits: Limits, codes: Ints, rolled: Truths, pair: tuple[int, int]) -> bool:
-    """Whether the table of two features over the rows that hide one of them may leave."""
-    pick = np.flatnonzero(rolled[:, list(pair)].any(axis=1))
-    return not limits.few(number_rows(codes[:, list(pair)][pick]), pick).any()
-
-
-def released_groups(cell_codes: Ints, labels: Ints, found: Recoding) -> list[csr_array]:
-    """Every group of rolled-up blocks whose rows or sums leave."""
-    count = len(labels)
-    out = [indicators(number_rows(np.column_stack([cell_codes, labels])), count)]
-    for at in range(cell_codes.shape[1]):
-        out.append(_inside(found.rolled[:, at], np.column_stack([found.codes[:, at], labels])))
-    for pair in found.pairs:
-        columns = list(pair)
-        out.append(_inside(np.asarray(found.rolled[:, columns].any(axis=1)), found.codes[:, columns]))
+def released_groups(found: Recoding, pick: Ints) -> list[csr_array]:
+    """Every group of rolled-up blocks whose rows or sums leave, over the blocks ``pick``."""
+    codes, rolled, cell = found.codes[pick], found.rolled[pick], found.cell[pick]
+    out = [indicators(number_rows(cell[:, None]), len(pick))]
+    for at in range(codes.shape[1]):
+        out.append(_within(rolled[:, at], np.column_stack([codes[:, at], cell])))
+    for pair, hidden in found.hidden.items():
+        shown = np.asarray(rolled[:, list(pair)].any(axis=1)) & ~hidden[tuple(codes[:, list(pair)].T)]
+        out.append(_within(shown, codes[:, list(pair)]))
     return out
 
 
-def _inside(where: Truths, keys: Ints) -> csr_array:
+def _within(where: Truths, keys: Ints) -> csr_array:
     group = np.full(len(where), -1, dtype=np.int64)
     group[where] = number_rows(keys[where])
     return indicators(group, len(where))
 
 
-def leaking(limits: Limits, cell_codes: Ints, found: Recoding) -> Ints:
+def leaking(limits: Limits, found: Recoding) -> Ints:
     """Blocks in a group with too few rows that follows from what is released."""
-    some = np.flatnonzero(found.rolled.any(axis=1))
+    some = np.flatnonzero(found.rolled.any(axis=1)).astype(np.int64)
     if not len(some):
         return some
-    labels, codes = limits.cells.labels[some], limits.cells.codes[some]
-    inner = Recoding(found.codes[some], found.rolled[some], found.pairs)
-    small = []
-    for group in natural_groups(codes, labels):
-        few = limits.few(group, some)
-        small.append(np.where(few[group], group, -1))
-    hidden = np.where(inner.rolled, inner.codes, ROLLED)
-    for at in range(codes.shape[1]):
-        group = number_rows(np.column_stack([cell_codes[some], labels, hidden[:, at]]))
-        small.append(np.where(limits.few(group, some)[group], group, -1))
-    answers = determined(released_groups(cell_codes[some], labels, inner), small)
+    labels = limits.cells.labels[some]
+    groups = [*natural_groups(limits.cells.codes[some], labels), *natural_groups(found.codes[some], labels)]
+    groups += natural_groups(found.codes[some], found.cell[some])
+    small = [np.where(limits.few(group, some)[group], group, -1) for group in groups]
     leaks = np.zeros(len(some), dtype=bool)
-    for group, follows in zip(small, answers, strict=True):
+    for group, follows in zip(small, determined(released_groups(found, some), small), strict=True):
         leaks |= (group >= 0) & np.append(follows, False)[group]
     return some[leaks]
 
 
 def coarsened(limits: Limits, found: Recoding, leak: Ints) -> Recoding:
-    """Give up one table: a pair of features, else one hidden code of a label that leaks."""
-    if found.pairs:
-        return Recoding(found.codes, found.rolled, found.pairs[:-1])
-    labels, codes = limits.cells.labels, found.codes.copy()
-    choices = []
-    for label in {*labels[leak].tolist()}:
-        for at in range(codes.shape[1]):
-            pick = np.flatnonzero(found.rolled[:, at] & (labels == label))
-            if (kept := len(np.unique(codes[pick, at]))) > 1:
-                choices.append((kept, at, label))
-    if not choices:
-        choices = [
-            (len(np.unique(codes[found.rolled[:, at] & (labels == label), at])), at, label)
-            for label in (-1, 1)
-            for at in range(codes.shape[1])
-        ]
-    _, at, label = max(choices)
-    pick = np.flatnonzero(found.rolled[:, at] & (labels == label))
+    """Give up the counts a leak goes through, else one table of two features, else one hidden code of a cell."""
+    for pair in reversed(found.hidden):
+        through = tuple(found.codes[np.intersect1d(leak, found.inside(pair))][:, list(pair)].T)
+        if not found.hidden[pair][through].all():
+            more = found.hidden[pair].copy()
+            more[through] = True
+            return replace(found, hidden={**found.hidden, pair: more})
+    for pair in reversed(found.hidden):
+        if not found.hidden[pair].all():
+            everything = {**found.hidden, pair: np.ones_like(found.hidden[pair])}
+            return replace(found, hidden=everything)
+    codes = found.codes.copy()
+    choices = [(len(np.unique(codes[pick, at])), at, pick) for at, pick in hiding(found)]
+    near = [choice for choice in choices if np.isin(choice[2], leak).any() and choice[0] > 1]
+    _, at, pick = max(near or choices, key=lambda choice: choice[0])
     codes[pick, at] = join_smallest(limits, codes[pick, at], pick)
-    return Recoding(codes, found.rolled, ())
+    return replace(found, codes=codes)
 
 
 def released_cells(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding) -> Cells:
     """The cells and moments that leave."""
     encoded = contract.encode_shared(found.codes)
-    spread = pooled_shares(exact, contract, encoded, found.rolled)
-    cells = Cells(**{**vars(exact), "shared": spread * exact.rows[:, None]}).grouped(cell_codes)
+    cells = replace(exact, shared=encoded * exact.rows[:, None]).grouped(cell_codes)
     width = len(exact.columns)
     outer = np.column_stack([encoded, np.ones(len(encoded))])
     cross = exact.sums.T @ outer
-    shared = (outer.T * exact.rows) @ outer
-    means = cells.shared / cells.rows[:, None]
-    apart = (means.T * cells.rows) @ means
+    shared = (outer.T * exact.rows.astype(np.float64)) @ outer
     slices = feature_slices(contract)
-    for one, other in combinations(range(len(slices)), 2):
-        if (one, other) not in found.pairs:
-            for row, column in ((slices[one], slices[other]), (slices[other], slices[one])):
-                shared[row, column] = apart[row, column]
+    for (one, other), hidden in found.hidden.items():
+        if hidden.any():
+            change = hidden_change(exact, found, (one, other), hidden)
+            left, right = (
+                contract.shared[at].matrix[:size] for at, size in zip((one, other), change.shape, strict=True)
+            )
+            shared[slices[one], slices[other]] += left.T @ change @ right
+            shared[slices[other], slices[one]] += right.T @ change.T @ left
     moments = np.block([[exact.moments[:width, :width], cross], [cross.T, shared]])
-    return Cells(**{**vars(cells), "moments": moments})
+    return replace(cells, moments=moments)
 
 
-def pooled_shares(exact: Cells, contract: Contract, encoded: Floats, rolled: Truths) -> Floats:
-    """Per block the encoding of its known codes, and the label's pooled mean encoding of those that are hidden."""
-    out = encoded.copy()
-    for at, columns in enumerate(feature_slices(contract)):
-        hidden = rolled[:, at]
-        group = (exact.labels[hidden] > 0).astype(np.int64)
-        rows = exact.rows[hidden]
-        total = add_up(encoded[hidden, columns] * rows[:, None], group, 2)
-        out[hidden, columns] = (total / np.maximum(np.bincount(group, rows, 2), 1)[:, None])[group]
-    return out
+def hidden_change(exact: Cells, found: Recoding, pair: Pair, hidden: Truths) -> Floats:
+    """What filling in the hidden counts of a table adds to the exact ones."""
+    counts = found.table(pair, exact.rows)
+    guess = np.zeros_like(counts)
+    pick = found.inside(pair)
+    for cell in np.unique(found.cell[pick]):
+        inner = pick[found.cell[pick] == cell]
+        left, right = (
+            np.bincount(found.codes[inner, at], exact.rows[inner], size)
+            for at, size in zip(pair, counts.shape, strict=True)
+        )
+        guess += np.outer(left, right) / exact.rows[inner].sum()
+    return filled(counts, hidden, guess) - counts
 
 
 def feature_slices(contract: Contract) -> list[slice]:

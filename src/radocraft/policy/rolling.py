@@ -1,7 +1,9 @@
 """Rolling up: a block that is too small joins its siblings.
 
 It gives up its last code ("any"), and so on, at the end to the label alone, so
-that no rows are lost and no cell is small.
+that no rows are lost and no cell is small. A rolled-up cell must also be large
+enough to say how its hidden codes are spread (enough rows for every code, were
+they spread evenly); if it is not, it goes on up.
 """
 
 from __future__ import annotations
@@ -30,7 +32,17 @@ def rolled_up(limits: Limits, mixed_labels: bool = False) -> Ints:
 def too_small(codes: Ints, limits: Limits) -> Truths:
     """Blocks whose group, as coded now, breaks a limit."""
     group = number_rows(np.column_stack([codes, limits.cells.labels]))
-    out: Truths = limits.broken(group, np.arange(len(codes)))[group]
+    broken = limits.broken(group, np.arange(len(codes)))[group]
+    return np.asarray(broken | too_thin(codes, group, limits))
+
+
+def too_thin(codes: Ints, group: Ints, limits: Limits) -> Truths:
+    """Blocks of a rolled-up cell, short of the label alone, with too few rows to tell its hidden codes apart."""
+    rolled = codes == ROLLED
+    kinds = limits.cells.codes.max(axis=0, initial=0) + 1
+    needed = np.where(rolled, kinds, 1).max(axis=1, initial=1) * limits.rows
+    between = rolled.any(axis=1) & ~rolled.all(axis=1)
+    out: Truths = between & (np.bincount(group, limits.cells.rows)[group] < needed)
     return out
 
 
