@@ -3,40 +3,46 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
+CORE   := $(VENV)/.core
+DEV    := $(VENV)/.dev
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
+EXTRAS := linkage,postgres,privacy,spark,study
 
-.PHONY: demo test lint lock clean
+.PHONY: demo test lint study-quick lock clean
 
-demo: $(READY)
+demo: $(CORE)
 	$(BIN)/radocraft demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-lint: $(READY)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(READY): pyproject.toml constraints.txt
+study-quick: $(DEV)  # every domain at two corners of its range, under five minutes on two cores
+	mkdir -p artefacts
+	$(BIN)/radocraft study run --preset quick --jobs 2 --output artefacts/study-quick.parquet
+	$(BIN)/radocraft study summary artefacts/study-quick.parquet
+
+$(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable ".[postgres,spark]"
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install --constraint constraints.txt --editable .
+	touch $@
+
+$(DEV): $(CORE)
+	$(PIP) install --constraint constraints.txt --group dev --editable ".[$(EXTRAS)]"
 	touch $@
 
 lock:  # write constraints.txt anew from what a fresh install resolves to
 	rm -rf .lock-venv
 	$(PYTHON) -m venv .lock-venv
 	.lock-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.lock-venv/bin/python -m pip install --quiet --group dev --editable ".[postgres,spark]"
+	.lock-venv/bin/python -m pip install --quiet --group dev --editable ".[$(EXTRAS)]"
 	.lock-venv/bin/python -m pip freeze --exclude-editable > constraints.txt
 	rm -rf .lock-venv
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
-
-.PHONY: study-quick
-study-quick: $(READY)  # every domain at two corners of its range, under five minutes on two cores
-	mkdir -p artefacts
-	$(BIN)/radocraft study run --preset quick --jobs 2 --output artefacts/study-quick.parquet
-	$(BIN)/radocraft study summary artefacts/study-quick.parquet
