@@ -42,6 +42,16 @@ ROWS = {"sources", "craft"}
 SEALED_OFF = {"net", "learners"}
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """Takes out what stands under ``if TYPE_CHECKING``: it is never run."""
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        return ast.Pass() if ast.unparse(node.test).endswith("TYPE_CHECKING") else self.generic_visit(node)
+
+
+WITHOUT_TYPES = WithoutTypes()
+
+
 def name_of(path: Path) -> str:
     """``a.b`` for ``radocraft/a/b.py``, ``a`` for ``radocraft/a/__init__.py``, nothing for the package itself."""
     steps = path.relative_to(SOURCE).with_suffix("").parts
@@ -59,11 +69,11 @@ def top(name: str) -> str:
 
 
 def imported(name: str) -> set[str]:
-    """Full names of the modules a module imports, wherever in its text."""
+    """Full names of the modules a module imports, wherever in its text; for types alone does not count."""
     found = set()
     here = ["radocraft", *name.split(".")]
     package = here if PATHS[name].name == "__init__.py" else here[:-1]
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(WITHOUT_TYPES.visit(TREES[name])):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):

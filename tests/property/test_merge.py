@@ -104,7 +104,7 @@ def test_blocks_are_what_signatures_tie_together(drawn):
 
 @given(world=worlds("VP", missing=False, rows=(8, 60)), min_rows=st.integers(1, 6))
 def test_peers_who_see_the_same_people_roll_up_alike_and_nothing_coarsens(world, min_rows):
-    blocks = world.blocks(min(min_rows, world.least_label))
+    blocks = world.gated(min(min_rows, world.least_label))
     np.testing.assert_array_equal(blocks.rows - blocks.rows[0], 0)
     assert len(blocks) == len(blocks.cells[0].rows)
 
