@@ -44,10 +44,16 @@ def word(raw: exp.Expr) -> exp.Expr:
 
 def binned(value: exp.Expr, edges: tuple[float, ...]) -> exp.Expr:
     """The index of the bin, closed on the left; missing is the index after the last bin."""
-    case = exp.Case().when(value.copy().is_(exp.null()), whole(len(edges) + 1))
-    for at, edge in enumerate(edges):
-        case = case.when(exp.LT(this=value.copy(), expression=double(edge)), whole(at))
-    return case.else_(whole(len(edges)))
+
+    def between(low: int, high: int) -> exp.Expr:
+        """Halve the bins until one is left."""
+        if low == high:
+            return whole(low)
+        middle = (low + high + 1) // 2
+        below = exp.LT(this=value.copy(), expression=double(edges[middle - 1]))
+        return exp.Case().when(below, between(low, middle - 1)).else_(between(middle, high))
+
+    return exp.Case().when(value.copy().is_(exp.null()), whole(len(edges) + 1)).else_(between(0, len(edges)))
 
 
 def coded(raw: exp.Expr, kind: Kind, categories: tuple[Value, ...]) -> exp.Expr:
