@@ -41,6 +41,8 @@ class Cells:
         Over the table: second moments of (private columns, shared columns, 1).
     constants
         What the contract leaves to the peer's data; see `settle`.
+    noise
+        Standard deviation of the noise in each second moment of two private columns; 0 without noise.
     """
 
     peer: str
@@ -55,6 +57,7 @@ class Cells:
     shared: Floats
     moments: Floats
     constants: Constants = field(default_factory=dict)
+    noise: float = 0.0
 
     @property
     def total(self) -> int:

@@ -29,7 +29,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,23 +68,24 @@ class Part:
         return cls(table, {**metadata, "hash": _hash(table, metadata)})
 
     @classmethod
-    def read(cls, path: str | Path) -> Part:
-        """Read a part and check its format and its hash."""
+    def read(cls, path: str | Path | IO[bytes], name: str | None = None) -> Part:
+        """Read a part, called ``name`` in messages, and check its format and its hash."""
+        name = name or str(path)
         try:
             with pq.ParquetFile(path) as file:
                 table, metadata = file.read(), {**json.loads(file.metadata.metadata[_KEY])}
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(
-                f"'{path}' is not a readable part: it is missing, cut short or something else. "
+                f"'{name}' is not a readable part: it is missing, cut short or something else. "
                 "Ask the peer for it again."
             ) from error
         if metadata.get("format") != FORMAT:
-            raise FileError(f"'{path}' has format {metadata.get('format')}; this version of radocraft reads {FORMAT}.")
+            raise FileError(f"'{name}' has format {metadata.get('format')}; this version of radocraft reads {FORMAT}.")
         part = cls(table.replace_schema_metadata(None), metadata)
         body = {key: value for key, value in metadata.items() if key != "hash"}
         if _hash(part.table, body) != metadata.get("hash"):
             raise Tampered(
-                f"'{path}' does not match its hash: it was changed after release. Ask the peer for it again."
+                f"'{name}' does not match its hash: it was changed after release. Ask the peer for it again."
             )
         return part
 
@@ -136,6 +137,7 @@ class Part:
             present=self._stack([self._numbers(f"present:{name}", rows) for name in names]).astype(np.int64),
             shared=self._shared_sums(contract, codes, rows),
             moments=_unpack(self.metadata["moments"], size),
+            noise=float((self.metadata.get("noise") or {}).get("moments", 0.0)),
             constants={name: tuple(values) for name, values in self.metadata["constants"].items()},
         )
 
@@ -208,6 +210,7 @@ def _describe(release: Release) -> dict[str, Any]:
             "blocks_rolled_up": release.blocks_rolled_up,
             "rows_rolled_up": release.rows_rolled_up,
         },
+        "noise": release.noise,
         "notes": list(release.notes),
         "columns": list(cells.columns),
         "centre": cells.centre.tolist(),

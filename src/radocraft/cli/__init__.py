@@ -16,6 +16,7 @@ from radocraft.cli.inspect import inspect
 from radocraft.cli.learn import learn
 from radocraft.cli.predict import predict
 from radocraft.cli.profile import profile
+from radocraft.cli.review import review
 from radocraft.cli.terminal import fail, out
 from radocraft.errors import RadocraftError
 from radocraft.version import __version__
@@ -27,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, example, profile, craft, inspect, learn, predict, explain, advise):
+for command in (demo, example, profile, craft, review, inspect, learn, predict, explain, advise):
     app.command()(command)
 app.add_typer(contract.app, name="contract")
 app.add_typer(policy.app, name="policy")

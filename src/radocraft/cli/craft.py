@@ -9,10 +9,14 @@ import typer
 
 from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress, size
 from radocraft.contract import Contract
+from radocraft.contributors import find_contributors
 from radocraft.craft import craft as craft_tally
 from radocraft.part import Part
 from radocraft.pieces import Bound
-from radocraft.policy import Policy, release
+from radocraft.policy import Policy, Release, release
+from radocraft.privacy.noise import release_private
+from radocraft.privacy.pending import Pending
+from radocraft.privacy.record import record
 from radocraft.sources import open_source
 from radocraft.tally import Tally
 
@@ -43,6 +47,7 @@ def craft(
     ] = False,
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
     tally: Annotated[Path | None, typer.Option(help="Keep the exact sums here, for --onto. Never send it.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Let it leave without the review the policy asks for.")] = False,
     as_json: Json = False,
 ) -> None:
     """Sum a peer's rows by block and write the part that may leave.
@@ -60,25 +65,38 @@ def craft(
     )
     earlier = Tally.load(onto, agreed) if onto else None
     with progress(f"craft {peer}", hidden=as_json) as report:
-        total = craft_tally(source, agreed, peer, onto=earlier, progress=report)
-    part = Part.seal(release(total, agreed, rules))
-    if tally is not None:
-        total.save(tally)
-    part.write(output)
+        if rules.privacy is not None:
+            _no_tally(onto, tally)
+            released = release_private(source, agreed, peer, rules, progress=report)
+        else:
+            total = craft_tally(source, agreed, peer, onto=earlier, progress=report)
+            contributors = None if onto else find_contributors(source, agreed, peer, total, rules)
+            released = release(total, agreed, rules, contributors)
+            if tally is not None:
+                total.save(tally)
+    waits = rules.review and not yes
+    part = _let_go(released, rules, name or str(table[0]), output, waits)
+    written = pending_path(output) if waits else output
     summary = {
-        "part": str(output),
+        "pending" if waits else "part": str(written),
         "peer": peer,
-        "rows": total.total,
+        "rows": part.metadata["rows"],
         "cells": part.table.num_rows,
-        "bytes": output.stat().st_size,
+        "bytes": written.stat().st_size,
         **part.metadata["policy"],
         "notes": part.metadata["notes"],
     }
     if as_json:
         print_json(summary)
         return
+    if waits:
+        out.print(
+            f"Nothing has left. [bold]{written}[/] waits for review: {part.metadata['rows']:,} rows summed into "
+            f"{part.table.num_rows:,} cells. See it and decide: radocraft review {written}"
+        )
+        return
     out.print(
-        f"Wrote [bold]{output}[/]: {total.total:,} rows summed into {part.table.num_rows:,} cells, "
+        f"Wrote [bold]{output}[/]: {part.metadata['rows']:,} rows summed into {part.table.num_rows:,} cells, "
         f"{size(output.stat().st_size)}. {part.metadata['policy']['guarantee'].capitalize()}."
     )
     if summary["blocks_rolled_up"]:
@@ -86,6 +104,27 @@ def craft(
     for note in part.metadata["notes"]:
         out.print(f"Note: {note}.", markup=False)
     out.print(f"See what it holds: radocraft inspect {output}")
+
+
+def pending_path(output: Path) -> Path:
+    """Where a part that waits for review is put."""
+    return output.with_name(output.name + ".pending")
+
+
+def _let_go(released: Release, rules: Policy, table: str, output: Path, waits: bool) -> Part:
+    """Write the part, or the pending release; the ledger is written first."""
+    part = Part.seal(released)
+    entry = record(released, part, rules, table, "proposal" if waits else "release")
+    if waits and entry is not None:
+        Pending.of(released, part, rules, entry).write(pending_path(output))
+    else:
+        part.write(output)
+    return part
+
+
+def _no_tally(onto: Path | None, tally: Path | None) -> None:
+    if onto is not None or tally is not None:
+        raise typer.BadParameter("--onto and --tally keep exact sums, which differential privacy does not release.")
 
 
 def _rules(policy: Path | None, min_rows: int | None) -> Policy:

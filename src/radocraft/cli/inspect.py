@@ -30,8 +30,7 @@ def inspect(
         facts.add_row(key, value)
     out.print(facts)
     out.print()
-    _print_columns(read)
-    _print_cells(read, cells or read.table.num_rows)
+    print_part(read, cells or read.table.num_rows)
 
 
 def _facts(part: Part, path: Path) -> dict[str, str]:
@@ -48,6 +47,12 @@ def _facts(part: Part, path: Path) -> dict[str, str]:
         "file": f"{size(path.stat().st_size)}, hash {metadata['hash'][:16]}, not changed since release",
         **({"notes": "; ".join(metadata["notes"])} if metadata["notes"] else {}),
     }
+
+
+def print_part(part: Part, cells: int) -> None:
+    """The units of the sums, and some of the cells."""
+    _print_columns(part)
+    _print_cells(part, cells)
 
 
 def _print_columns(part: Part) -> None:

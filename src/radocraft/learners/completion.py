@@ -41,6 +41,7 @@ import numpy as np
 
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks
+from radocraft.cells import Cells
 from radocraft.learners.fit import Layout
 
 _RANK = 1e-10
@@ -60,6 +61,7 @@ class Completion:
     explained: Floats
     unexplained: tuple[Floats, ...]
     cross: Floats | None = None
+    noise: float = 0.0
 
     def expected(self, stretch: Floats | None = None) -> Floats:
         """E + blockdiag(V_j), each V_j stretched; without stretch the expectation of G."""
@@ -90,7 +92,14 @@ def complete(blocks: Blocks) -> Completion:
         loading[:, where] = slopes
     explained = between + loading.T @ shared_scatter @ loading
     unexplained = tuple(rest for _, rest, _ in scatters)
-    return Completion(layout, total, means.T @ (weights * blocks.labels), between, symmetric(explained), unexplained)
+    r = means.T @ (weights * blocks.labels)
+    noise = max(noise_level(cells) for cells in blocks.cells)
+    return Completion(layout, total, r, between, symmetric(explained), unexplained, noise=noise)
+
+
+def noise_level(cells: Cells) -> float:
+    """How far noise in a peer's moments moves the eigenvalues of G / M: 2 sigma sqrt(d_j) / N_j, 0 without noise."""
+    return float(2.0 * cells.noise * len(cells.columns) ** 0.5 / cells.total)
 
 
 def within_scatter(blocks: Blocks, at: int, total: float) -> tuple[Floats, Floats, Floats]:

@@ -187,10 +187,11 @@ class Spectrum:
 
 
 def generalised_cross_validation(known: Completion) -> Tuning:
-    """Score every alpha in closed form."""
+    """Score every alpha in closed form; none below the level of the noise in the parts."""
     spectrum = Spectrum.of(known)
-    scores = tuple(spectrum.score(alpha, known.total) for alpha in ALPHAS)
-    return Tuning("generalised cross-validation", ALPHAS[int(np.argmin(scores))], ALPHAS, scores)
+    alphas = tuple(alpha for alpha in ALPHAS if alpha >= known.noise) or ALPHAS[-1:]
+    scores = tuple(spectrum.score(alpha, known.total) for alpha in alphas)
+    return Tuning("generalised cross-validation", alphas[int(np.argmin(scores))], alphas, scores)
 
 
 def solve_positive(system: Floats, target: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from radocraft.arrays import Ints
+from radocraft.arrays import Ints, number_rows
 from radocraft.cells import ROLLED, Cells, constant_features, standardise
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
@@ -24,7 +24,9 @@ from radocraft.tally import Tally
 class Release:
     """Cells that passed the gate, with what the gate did to them.
 
-    ``noise`` is None, or what a learner needs to know about the noise in the cells.
+    ``noise`` is None, or what a learner needs to know about the noise in the
+    cells. ``largest_shares`` is for the reviewer alone and does not leave: the
+    largest share one row has in a cell's sum, by column, where it is known.
     """
 
     contract: Contract
@@ -36,6 +38,7 @@ class Release:
     rows_rolled_up: int
     notes: tuple[str, ...] = field(default=())
     noise: dict[str, Any] | None = None
+    largest_shares: dict[str, float] = field(default_factory=dict)
 
 
 def release(
@@ -85,7 +88,18 @@ def release(
         blocks_rolled_up=int(moved.sum()),
         rows_rolled_up=int(exact.rows[moved].sum()),
         notes=(*notes, *constant),
+        largest_shares=largest_shares(limits, codes),
     )
+
+
+def largest_shares(limits: Limits, codes: Ints) -> dict[str, float]:
+    """By column the largest share of one row in a cell's sum of absolute values, where contributors are known."""
+    if limits.contributors is None:
+        return {}
+    group = number_rows(np.column_stack([codes, limits.cells.labels]))
+    absolute, largest = limits.contributors.pooled(group, np.arange(len(group)), int(group.max()) + 1)
+    shares = (largest[:, :, 0] / np.maximum(absolute, np.finfo(float).tiny)).max(axis=0)
+    return {name: float(share) for name, share in zip(limits.cells.columns, shares, strict=True) if share > 0}
 
 
 def limits_of(exact: Cells, support: Ints, policy: Policy, contributors: Contributors | None) -> Limits:

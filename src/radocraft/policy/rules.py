@@ -263,5 +263,7 @@ def _contradictions(tree: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "mode", '"differential-privacy" and the section [privacy] go together', "give both or neither"
     if private and tree.get("ledger") is None:
         yield "mode", '"differential-privacy" needs to keep account of what was spent', 'add ledger = "FILE"'
+    if tree.get("review") is True and tree.get("ledger") is None:
+        yield "review", "a review is recorded in the ledger, and there is none", 'add ledger = "FILE"'
     if private and (tree.get("dominance") or tree.get("mixed_labels")):
         yield "mode", "[dominance] and mixed_labels are rules of disclosure control", "remove them"

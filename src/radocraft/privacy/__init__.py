@@ -1,0 +1,1 @@
+"""What a peer has let leave, what that gives away together, and differential privacy."""

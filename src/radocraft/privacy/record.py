@@ -1,0 +1,80 @@
+"""Writing a release into the ledger, with every check on what it adds to earlier ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from radocraft.errors import PolicyRefusal
+from radocraft.part import Part
+from radocraft.policy import Policy, Release
+from radocraft.privacy.differencing import check_difference, trace
+from radocraft.privacy.ledger import Entry, Ledger
+
+_LEFT = ("release", "approval")
+
+
+def record(
+    release: Release, part: Part, policy: Policy, table: str, kind: Literal["release", "proposal"] = "release"
+) -> Entry | None:
+    """Record that a part leaves, or waits for review; None if the policy keeps no ledger.
+
+    Raises `PolicyRefusal` if it would overspend the budget or if, beside earlier
+    releases of the same table, it would give a few rows away.
+    """
+    if policy.ledger is None:
+        return None
+    noise = release.noise or {}
+    entry: Entry = {
+        "kind": kind,
+        "table": policy.table or table,
+        "peer": part.peer,
+        "contract": release.contract.name,
+        "fingerprint": release.contract.fingerprint,
+        "rows": part.metadata["rows"],
+        "cells": part.table.num_rows,
+        "mode": release.mode,
+        "guarantee": release.guarantee,
+        "part": part.metadata["hash"],
+        "rho": noise.get("rho", 0.0),
+        "trace": None if release.mode == "differential-privacy" else trace(release.cells, release.contract),
+    }
+    beside = Beside(entry, policy.limit)
+    return Ledger(Path(policy.ledger)).append(entry, limit=noise.get("lifetime_rho"), check=beside.check)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A release beside all earlier ones of the same table."""
+
+    entry: Entry
+    limit: int
+
+    def check(self, earlier: list[Entry]) -> None:
+        """Refuse what earlier releases make dangerous."""
+        if self.entry["mode"] == "none":
+            return
+        proposals = {line["part"]: line for line in earlier if line["kind"] == "proposal"}
+        for line in earlier:
+            if line["kind"] not in _LEFT:
+                continue
+            left = proposals.get(line["part"], line)
+            if (left["table"], left["peer"]) == (self.entry["table"], self.entry["peer"]):
+                self._against(left)
+
+    def _against(self, left: dict[str, Any]) -> None:
+        if (left["mode"] == "differential-privacy") != (self.entry["mode"] == "differential-privacy"):
+            raise PolicyRefusal(
+                f"A release of '{left['table']}' with and one without differential privacy do not go together: the "
+                "exact one takes the other's protection away. Keep to one mode for a table."
+            )
+        if left["trace"] is None or self.entry["trace"] is None:
+            return
+        check_difference(
+            self.entry["trace"],
+            left["trace"],
+            self.limit,
+            same_contract=left["fingerprint"] == self.entry["fingerprint"],
+            when=left["time"],
+        )

@@ -1,0 +1,98 @@
+"""Review before release: nothing leaves until a person says so, and what they say is kept."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.integration.test_cli import example, run  # noqa: F401
+
+from radocraft.part import Part
+from radocraft.privacy.ledger import Ledger
+
+
+@pytest.fixture
+def peer(example: Path, tmp_path: Path, run) -> Path:  # type: ignore[no-untyped-def]  # noqa: F811
+    for name in ("contract.toml", "bank.csv"):
+        shutil.copy(example / name, tmp_path)
+    assert run("policy", "new", "bank", "-o", tmp_path / "policy.toml").code == 0
+    return tmp_path
+
+
+def words(peer: Path, *more: object) -> tuple[object, ...]:
+    craft = ("craft", "-c", peer / "contract.toml", "-p", "bank", peer / "bank.csv", "-o", peer / "bank.part.parquet")
+    return (*craft, "--policy", peer / "policy.toml", *more)
+
+
+def pending(peer: Path) -> Path:
+    return peer / "bank.part.parquet.pending"
+
+
+def test_craft_waits_and_approval_lets_go(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    crafted = run(*words(peer))
+    assert crafted.code == 0
+    assert "Nothing has left" in crafted.out
+    assert not (peer / "bank.part.parquet").exists()
+    assert pending(peer).stat().st_mode & 0o077 == 0
+    seen = run("review", pending(peer))
+    assert "nearest risk" in seen.out
+    assert "held back" in seen.out
+    assert run("review", pending(peer), "--approve").code == 2  # no reason
+    approved = run("review", pending(peer), "--approve", "--name", "A. Muster", "--reason", "agreed")
+    assert approved.code == 0, approved.err
+    part = Part.read(peer / "bank.part.parquet")
+    lines = Ledger(peer / "bank.ledger").entries()
+    assert [line["kind"] for line in lines] == ["proposal", "approval"]
+    assert (lines[1]["name"], lines[1]["reason"], lines[1]["part"]) == ("A. Muster", "agreed", part.metadata["hash"])
+    assert not pending(peer).exists()
+
+
+def test_refusal_is_final(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    run(*words(peer))
+    shutil.copy(pending(peer), peer / "copy.pending")
+    assert run("review", pending(peer), "--refuse", "--name", "B", "--reason", "not now").code == 0
+    assert not (peer / "bank.part.parquet").exists()
+    again = run("review", peer / "copy.pending", "--approve", "--name", "C", "--reason", "yes", "-o", peer / "x")
+    assert again.code == 4
+    assert "decided on already" in again.err.replace("\n", " ")
+    assert not (peer / "x").exists()
+
+
+def test_yes_lets_go_at_once_and_is_recorded(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    assert run(*words(peer, "--yes")).code == 0
+    assert Part.read(peer / "bank.part.parquet").peer == "bank"
+    assert [line["kind"] for line in Ledger(peer / "bank.ledger").entries()] == ["release"]
+
+
+def test_a_pending_release_that_was_made_up_or_changed_is_refused(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    run(*words(peer))
+    with zipfile.ZipFile(pending(peer)) as archive:
+        facts, part = archive.read("review.json"), archive.read("part.parquet")
+    (peer / "bank.ledger").rename(peer / "elsewhere")
+    never = run("review", pending(peer), "--approve", "--name", "A", "--reason", "r")
+    assert (never.code, "never proposed" in never.err.replace("\n", " ")) == (4, True)
+    with zipfile.ZipFile(peer / "broken.pending", "w") as archive:
+        archive.writestr("review.json", facts)
+        archive.writestr("part.parquet", part[:-40] + bytes(40))
+    assert run("review", peer / "broken.pending").code == 1
+    assert run("review", peer / "bank.csv").code == 1
+
+
+def test_a_refused_release_exits_4_and_writes_nothing(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    assert run(*words(peer, "--yes")).code == 0
+    lines = (peer / "bank.csv").read_text().splitlines(keepends=True)
+    (peer / "bank.csv").write_text("".join(lines[:-3]))
+    before = {*peer.iterdir()}
+    refused = run(*words(peer, "--yes"))
+    assert refused.code == 4
+    assert "by subtraction" in refused.err.replace("\n", " ")
+    assert {*peer.iterdir()} == before
+
+
+def test_a_policy_without_review_lets_go_at_once(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    text = (peer / "policy.toml").read_text().replace("review = true", "review = false")
+    (peer / "policy.toml").write_text(text)
+    assert run(*words(peer)).code == 0
+    assert (peer / "bank.part.parquet").exists()
+    both = run(*words(peer, "--min-rows", "5"))
+    assert both.code == 2
