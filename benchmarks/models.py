@@ -1,0 +1,289 @@
+"""What the models promise, held against what is true, on the paper's domains.
+
+    python benchmarks/models.py estimates    error, AUC and probabilities against held-out rows
+    python benchmarks/models.py certificate  guaranteed loss against the truly joined table
+    python benchmarks/models.py linked       200 linked rows against every fixed caution
+    python benchmarks/models.py missing      a fifth of all private values removed
+    python benchmarks/models.py splines      splines at the peers against the linear oracle
+
+Needs RADOCRAFT_DATA. Every figure is printed as Markdown.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from radocraft import Contract, Part, Policy, craft, learn, release
+from radocraft.blocks import Blocks, merge_cells
+from radocraft.cells import standardise
+from radocraft.learners import Fit, LinkedRows, fit_linked, fit_matching
+from radocraft.learners.linked import CAUTIONS
+from radocraft.learners.matching import Ridge
+from radocraft.metrics import auc, error_rate
+from radocraft.population import Population
+from radocraft.study.baselines import FINE_GAMMAS, fit_ridge
+from radocraft.study.cell import Cell, folds_of
+from radocraft.study.domains import DOMAINS
+from radocraft.study.methods import Fold, agree_contract, design_matrix, merged_blocks
+from radocraft.study.scenarios import PeerTable
+from radocraft.tally import Tally
+
+LARGE = ("mice", "winered", "statlog", "winewhite", "page", "firmteacher", "phishing", "steelplates")
+
+
+def cells(domains: tuple[str, ...], peers: tuple[int, ...], shared: tuple[int, ...], **more: object) -> Iterator[Cell]:
+    for name in domains:
+        for p in peers:
+            for count in shared:
+                made = Cell(name, p, count, DOMAINS[name].default, folds=5, gammas="fine")
+                yield replace(made, **more)  # type: ignore[arg-type]
+
+
+def grid() -> list[Cell]:
+    return list(cells(tuple(DOMAINS), (2, 4), (1, 3)))
+
+
+def fitted(fold: Fold, caution: float = 0.25) -> tuple[Blocks, Fit]:
+    blocks = merged_blocks(fold.tables, agree_contract(fold), fold.choices.min_rows)
+    return blocks, fit_matching(blocks, caution)
+
+
+def print_table(title: str, head: list[str], lines: list[list[str]]) -> None:
+    print(f"\n{title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for line in lines:
+        print(f"| {' | '.join(line)} |")
+    sys.stdout.flush()
+
+
+def estimates() -> None:
+    """Estimated error and AUC against held-out rows; expected calibration error in ten bins."""
+    apart: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for cell in grid():
+        found = np.array([_estimate(fold) for fold in folds_of(cell)]).mean(axis=0)
+        apart[cell.domain].append(tuple(found))
+    lines = []
+    for domain, rows in apart.items():
+        mean = np.mean(rows, axis=0)
+        gaps = np.abs(np.array(rows)[:, [0, 2]] - np.array(rows)[:, [1, 3]]).mean(axis=0)
+        shown = [f"{100 * value:.1f}" for value in mean[:2]] + [f"{value:.3f}" for value in mean[2:]]
+        lines.append([domain, *shown, f"{100 * gaps[0]:.1f}", f"{gaps[1]:.3f}"])
+    whole = np.array([row for rows in apart.values() for row in rows])
+    error, area = np.abs(whole[:, 0] - whole[:, 1]).mean(), np.abs(whole[:, 2] - whole[:, 3]).mean()
+    lines.append([f"all {len(whole)} cells", "", "", "", "", "", f"{100 * error:.2f}", f"{area:.4f}"])
+    head = [
+        "domain",
+        "error estimated %",
+        "true %",
+        "AUC estimated",
+        "true",
+        "ECE",
+        "error off by, points",
+        "AUC off by",
+    ]
+    print_table("Estimated without one joined row, and true", head, lines)
+
+
+def _estimate(fold: Fold) -> tuple[float, ...]:
+    blocks, fit = fitted(fold)
+    population = Population.of(blocks, fit)
+    told, odds = population.estimate(prior=True), population.odds(prior=True)
+    scores, labels = design_matrix(blocks, fold.test) @ fit.theta, fold.test.labels
+    log_odds = odds.offset + odds.slope * scores
+    true = error_rate(log_odds, labels)
+    by_signature = _by_signature(population, log_odds, scores, fold.test.codes)
+    gaps = (calibration_error(1 / (1 + np.exp(-each)), labels) for each in (log_odds, by_signature))
+    return told.error, true, told.auc, auc(scores, labels), *gaps
+
+
+def _by_signature(population: Population, log_odds: np.ndarray, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Bayes over the two blocks of each row's own signature, where both are there."""
+    blocks, spread = population.blocks, population.deviation(0.0)
+    ones = np.ones(len(codes), dtype=np.int64)
+    yes, no = blocks.locate(codes, ones), blocks.locate(codes, -ones)
+    middle = (population.scores[yes] + population.scores[no]) / 2
+    slope = (population.scores[yes] - population.scores[no]) / spread**2
+    own = np.log(blocks.weights[yes] / blocks.weights[no]) + slope * (scores - middle)
+    return np.where((yes >= 0) & (no >= 0), own, log_odds)
+
+
+def calibration_error(probability: np.ndarray, labels: np.ndarray) -> float:
+    """Mean gap between probability and frequency over ten equal bins, by their rows."""
+    bin_of = np.clip((10 * probability).astype(int), 0, 9)
+    gaps = [
+        (bin_of == at).mean() * abs(probability[bin_of == at].mean() - (labels[bin_of == at] > 0).mean())
+        for at in np.unique(bin_of)
+    ]
+    return float(np.sum(gaps))
+
+
+def certificate() -> None:
+    """Guaranteed loss >= true training loss; at caution 1 the true loss <= the best peer's own."""
+    lines = []
+    for min_rows in (1, 10):
+        held = {caution: [0, 0, 0] for caution in (0.0, 0.25, 1.0)}
+        for cell in grid():
+            for fold in folds_of(replace(cell, min_rows=min_rows)):
+                for caution, counts in held.items():
+                    true, fit = _true_loss(fold, caution)
+                    counts[0] += 1
+                    counts[1] += true <= fit.losses["guaranteed"] * (1 + 1e-9)
+                    counts[2] += true <= min(fit.peer_losses.values()) * (1 + 1e-9)
+        lines += [[str(min_rows), f"{caution:g}", *map(str, counts)] for caution, counts in held.items()]
+    head = ["min_rows", "caution", "fits", "true loss within the guarantee", "true loss no worse than the best peer's"]
+    print_table("The certificate on the truly joined training rows", head, lines)
+
+
+def _true_loss(fold: Fold, caution: float) -> tuple[float, Fit]:
+    blocks, fit = fitted(fold, caution)
+    margins = fold.train.labels * (design_matrix(blocks, fold.train) @ fit.theta)
+    penalty = Ridge(fit.known, float(fit.settings["alpha"])).penalty @ fit.theta**2
+    return float(np.mean((1 - margins) ** 2) + penalty), fit
+
+
+def linked() -> None:
+    """200 linked rows choose; squared loss on held-out rows against every fixed caution."""
+    rng = np.random.default_rng(0)
+    lines, totals = [], []
+    for cell in cells(LARGE, (2, 4), (2,)):
+        found = np.array([_linked(fold, rng) for fold in list(folds_of(cell))[:2]]).mean(axis=0)
+        lines.append([f"{cell.domain}, {cell.peers} peers", *(f"{value:.4f}" for value in found)])
+        totals.append(found)
+    mean = np.mean(totals, axis=0)
+    lines.append(["mean", *(f"{value:.4f}" for value in mean)])
+    best = mean[: len(CAUTIONS)].min()
+    lines.append(
+        ["linked rows against the best fixed caution", *[""] * len(CAUTIONS), f"{100 * (mean[-1] / best - 1):+.2f} %"]
+    )
+    head = ["cell", *(f"caution {caution:g}" for caution in CAUTIONS), "200 linked rows"]
+    print_table("Squared loss on held-out rows", head, lines)
+
+
+def _linked(fold: Fold, rng: np.random.Generator) -> list[float]:
+    blocks, fit = fitted(fold)
+    train, test = design_matrix(blocks, fold.train), design_matrix(blocks, fold.test)
+    pick = rng.choice(len(train), 200, replace=False)
+    labels = fold.train.labels[pick]
+    rows = LinkedRows(train[pick], labels, blocks.locate(fold.train.codes[pick], labels))
+    problem = Ridge(fit.known, float(fit.settings["alpha"]))
+    thetas = [*(problem.cautious(caution) for caution in CAUTIONS), fit_linked(blocks, rows).theta]
+    return [float(np.mean((1 - fold.test.labels * (test @ theta)) ** 2)) for theta in thetas]
+
+
+def missing() -> None:
+    """A fifth of the private values removed at random, at the peers and in the test rows."""
+    lines = []
+    for cell in cells(("wine", "sonar", "ionosphere"), (2,), (2,)):
+        rows = []
+        for seed in range(4):
+            for fold in folds_of(replace(cell, seed=seed)):
+                holes = with_gaps(fold, 0.2, seed)
+                rows.append([*_errors(fold), *_errors(holes), _pairwise_error(holes)])
+        full, oracle, gaps, oracle_gaps, pairs = 100 * np.mean(rows, axis=0)
+        shown = [full, gaps, gaps - full, oracle, oracle_gaps, oracle_gaps - oracle, pairs]
+        lines.append([cell.domain, *(f"{value:.1f}" for value in shown)])
+    head = ["domain", "matching %", "gaps %", "rise", "oracle %", "mean-imputed, gaps %", "rise", "pairwise, gaps %"]
+    print_table("Test error with a fifth of the private values removed", head, lines)
+
+
+def _pairwise_error(fold: Fold) -> float:
+    """Matching on block means and moments over present values only, negative eigenvalues cut off by the learner."""
+    contract = agree_contract(fold)
+    held = []
+    for table in fold.tables:
+        tally = Tally.of_rows(
+            contract, table.name, table.columns, codes=table.codes, labels=table.labels, values=table.values
+        )
+        whole = standardise(tally, contract)
+        tally = tally.rebased(whole.centre, whole.scale)
+        width, rows = len(table.columns), tally.rows[:, None]
+        sums = tally.sums * rows / np.maximum(tally.present, 1)
+        outer = np.column_stack([contract.encode_shared(tally.codes), np.ones(len(rows))])
+        moments = whole.moments.copy()
+        counts = np.maximum(tally.moments[width:, width:], 1)
+        moments[:width, :width] = tally.moments[:width, :width] / counts * tally.total
+        moments[:width, width:] = (sums / rows).T @ (outer * rows)
+        moments[width:, :width] = moments[:width, width:].T
+        held.append(replace(whole, sums=sums, moments=moments))
+    blocks = merge_cells(tuple(held), contract)
+    return error_rate(design_matrix(blocks, fold.test) @ fit_matching(blocks).theta, fold.test.labels)
+
+
+def with_gaps(fold: Fold, share: float, seed: int) -> Fold:
+    rng = np.random.default_rng(seed)
+
+    def holes(values: np.ndarray) -> np.ndarray:
+        return np.where(rng.random(values.shape) < share, np.nan, values)
+
+    tables = tuple(replace(table, values=holes(table.values)) for table in fold.tables)
+    train, test = (replace(rows, values=holes(rows.values)) for rows in (fold.train, fold.test))
+    return replace(fold, tables=tables, train=train, test=test)
+
+
+def _errors(fold: Fold) -> tuple[float, float]:
+    blocks, fit = fitted(fold)
+    contract = blocks.contract
+    oracle = fit_ridge(
+        contract.encode_shared(fold.train.codes), fold.train.values, fold.train.labels, gammas=FINE_GAMMAS
+    )
+    theirs = oracle.scores(contract.encode_shared(fold.test.codes), fold.test.values)
+    return (
+        error_rate(design_matrix(blocks, fold.test) @ fit.theta, fold.test.labels),
+        error_rate(theirs, fold.test.labels),
+    )
+
+
+def splines() -> None:
+    """Splines at the peers, the whole road through contract, craft, part and model."""
+    lines = []
+    for cell in cells(("winewhite", "page", "ionosphere"), (2,), (2,)):
+        rows = np.array([_spline_errors(fold) for fold in folds_of(cell)]).mean(axis=0)
+        lines.append([cell.domain, *(f"{100 * value:.1f}" for value in rows)])
+    head = ["domain", "matching, linear %", "linear oracle %", "matching, splines %"]
+    print_table("Test error, 2 peers, 2 shared features, 5-fold", head, lines)
+
+
+def _spline_errors(fold: Fold) -> tuple[float, float, float]:
+    straight = agree_contract(fold)
+    curved = straight.model_dump()
+    for held in curved["peers"].values():
+        held["features"] = {name: {"kind": "spline"} for name in held["features"]}
+    contract = Contract.model_validate(curved)
+    parts = [
+        Part.seal(release(craft(as_table(contract, t), contract, t.name), contract, Policy(1))) for t in fold.tables
+    ]
+    columns = tuple(name for table in fold.tables for name in table.columns)
+    test = as_table(contract, PeerTable("test", columns, fold.test.codes, fold.test.labels, fold.test.values))
+    scores = learn(parts, contract).predict(test).score
+    linear, oracle = _errors(fold)
+    return linear, oracle, error_rate(scores, fold.test.labels)
+
+
+def as_table(contract: Contract, held: PeerTable) -> pa.Table:
+    """A peer's arrays as the raw table it would hold: a number in the middle of its bin for every code."""
+    columns = {contract.label.column: held.labels}
+    for at, shared in enumerate(contract.shared):
+        edges = np.array(shared.edges)
+        inside = np.concatenate([edges[:1] - 1, (edges[:-1] + edges[1:]) / 2, edges[-1:] + 1, [np.nan]])
+        columns[shared.name] = inside[held.codes[:, at]]
+    return pa.table(columns | dict(zip(held.columns, held.values.T, strict=True)))
+
+
+SECTIONS: dict[str, Callable[[], None]] = {
+    "estimates": estimates,
+    "certificate": certificate,
+    "linked": linked,
+    "missing": missing,
+    "splines": splines,
+}
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        for name in sys.argv[1:] or SECTIONS:
+            SECTIONS[name]()

@@ -1,0 +1,83 @@
+"""Wall time, processor time and peak memory of a function, in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+_KILOBYTE = 1024
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run took; ``result`` is what it gave back, None if it did not finish."""
+
+    finished: bool
+    wall: float
+    cpu: float
+    peak: float
+    result: Any = None
+    why: str = ""
+
+
+def measure(function: Callable[..., Any], *given: Any, seconds: float | None = None, memory: int | None = None) -> Cost:
+    """Run ``function(*given)`` in a fresh process, under a cap of seconds and of bytes if given.
+
+    Examples
+    --------
+    >>> measure(sum, [1, 2]).result
+    3
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_run, args=(theirs, function, given, memory))
+    started = time.perf_counter()
+    process.start()
+    theirs.close()
+    cost = Cost(False, 0.0, 0.0, 0.0, why="the process died, for want of memory or otherwise")
+    try:
+        if ours.poll(seconds):
+            cost = ours.recv()
+        else:
+            cost = Cost(False, time.perf_counter() - started, 0.0, 0.0, why=f"stopped after {seconds:.0f} s")
+    except EOFError:
+        pass
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    return cost
+
+
+def _run(answer: Connection, function: Callable[..., Any], given: tuple[Any, ...], memory: int | None) -> None:
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        result = function(*given)
+    except MemoryError:
+        answer.send(Cost(False, time.perf_counter() - wall, time.process_time() - cpu, _peak(), why="out of memory"))
+        return
+    answer.send(Cost(True, time.perf_counter() - wall, time.process_time() - cpu, _peak(), result))
+
+
+def _peak() -> float:
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * _KILOBYTE
+
+
+def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The exponent k of cost = c size^k, fitted on logarithms.
+
+    Examples
+    --------
+    >>> round(growth([1, 10, 100], [3, 30, 300]), 6)
+    1.0
+    """
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
