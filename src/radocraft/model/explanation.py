@@ -77,8 +77,8 @@ def sentence(certificate: Certificate | None) -> str:
     best, loss = min(certificate.peers.items(), key=lambda item: item[1])
     if certificate.guaranteed <= loss * (1 + 1e-9):
         return (
-            "Whatever the true matching of rows, on the training population this model is at least as good "
-            f"as {best} alone (loss at most {certificate.guaranteed:.4f}, {best} {loss:.4f})."
+            "Whatever the true matching of rows, on the training population as released this model is at least as "
+            f"good as {best} alone (loss at most {certificate.guaranteed:.4f}, {best} {loss:.4f})."
         )
     return (
         f"On average over all matchings of rows the loss is {certificate.expected:.4f} ({best}, the best peer alone: "
