@@ -61,9 +61,10 @@ class Recoding:
         return np.flatnonzero(self.rolled[:, list(pair)].any(axis=1)).astype(np.int64)
 
     def table(self, pair: Pair, rows: Ints) -> Floats:
-        """Rows by the codes of two features, over the blocks that hide one of them."""
+        """Rows by the codes of two features, over the blocks that hide one of them; codes given up keep their place."""
         pick = self.inside(pair)
-        counts = np.zeros(self.codes[:, list(pair)].max(axis=0, initial=0) + 1)
+        shape = self.hidden[pair].shape if pair in self.hidden else self.codes[:, list(pair)].max(axis=0, initial=0) + 1
+        counts = np.zeros(shape)
         np.add.at(counts, tuple(self.codes[pick][:, list(pair)].T), rows[pick])
         return counts
 
