@@ -3,7 +3,8 @@
 Peers roll up what is small at home, so one peer may show a block that another
 shows only as part of a coarser cell. `merge` brings them to their finest common
 coarsening: two cells of different peers join when some signature may lie in
-both, and every connected group of cells is one block. When all peers see the
+both (one with a code that no peer shows included), and every connected group of
+cells is one block. When all peers see the
 same people (the paper's setting VP) they roll up alike, and nothing coarsens.
 
 Notation, as in the paper: ``u`` is the weight of a block, the counter

@@ -6,6 +6,7 @@ own ``__init__`` gathers every public name, and so would tie everything to all.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,7 @@ def top(name: str) -> str:
     return name.split(".", maxsplit=1)[0]
 
 
+@cache
 def imported(name: str) -> set[str]:
     """Full names of the modules a module imports, wherever in its text; for types alone does not count."""
     found = set()
@@ -84,6 +86,7 @@ def imported(name: str) -> set[str]:
     return found
 
 
+@cache
 def own(name: str) -> set[str]:
     """Modules of ours that a module imports."""
     full = {found.removeprefix("radocraft").removeprefix(".") for found in imported(name) if top(found) == "radocraft"}

@@ -68,9 +68,7 @@ def test_weights_average_the_peers_rows_by_their_number_of_columns():
 
 
 def test_a_peer_that_rolled_up_makes_the_others_coarser():
-    world = world_of(CONTRACT, [EVERYBODY, EVERYBODY])
-    fine, coarse = world.parts(1)[0], world.parts(8)[1]
-    blocks = merge([fine, coarse], CONTRACT)
+    blocks = world_of(CONTRACT, [EVERYBODY, EVERYBODY]).blocks(1, 8)
     assert blocks.codes.tolist() == [[0, ROLLED], [0, ROLLED], [1, ROLLED], [1, ROLLED]]
     np.testing.assert_array_equal(blocks.rows[0], blocks.rows[1])
 
