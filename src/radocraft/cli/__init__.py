@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from radocraft.cli import contract, policy, study
+from radocraft.cli import bench, contract, policy, study
 from radocraft.cli.advise import advise
 from radocraft.cli.craft import craft
 from radocraft.cli.demo import demo
@@ -33,6 +33,7 @@ for command in (demo, example, profile, craft, review, inspect, learn, predict, 
 app.add_typer(contract.app, name="contract")
 app.add_typer(policy.app, name="policy")
 app.add_typer(study.app, name="study")
+app.add_typer(bench.app, name="bench")
 
 
 def _version(wanted: bool) -> None:
