@@ -94,16 +94,19 @@ class Split:
         self.shared = self.contract.encode_shared(self.codes)
 
     def error(self, theta: np.ndarray) -> float:
+        """Test error of a classifier."""
         features = np.hstack([np.ones((len(self.labels), 1)), self.shared, *(self.values[:, h] for h in self.peers)])
         return float(np.mean((features[self.test] @ theta > 0) != (self.labels[self.test] > 0)))
 
     def ridge(self, *pieces: np.ndarray) -> float:
+        """Test error of ridge on the shared and some private columns."""
         features = np.hstack([self.shared, *pieces])
         model = RidgeCV(alphas=np.logspace(-6, 3, 37) * len(self.train))
         model.fit(features[self.train], self.labels[self.train])
         return float(np.mean((model.predict(features[self.test]) > 0) != (self.labels[self.test] > 0)))
 
     def matching(self) -> float:
+        """Test error of expected matching without noise."""
         cells = []
         for j, held in enumerate(self.peers):
             names = tuple(f"x{k:03d}" for k in held)
@@ -120,6 +123,7 @@ class Split:
         return self.error(fit_matching(merge_cells(tuple(cells), self.contract), CAUTION).theta)
 
     def private(self, epsilon: float) -> float:
+        """Test error of expected matching under differential privacy."""
         cells = []
         for j, held in enumerate(self.peers):
             norm = float(len(held) ** 0.5)

@@ -110,6 +110,25 @@ def test_rare_categories_together_are_counted_as_unseen():
     assert (sums["job=pilot"], sums["job=unseen"]) == (0, 14)
 
 
+def test_no_small_number_of_rows_with_two_categories_is_in_the_moments():
+    columns = table(1000)
+    columns["job"] = np.where(columns["member"], "clerk", "farmer").astype(object)
+    columns["job"][np.flatnonzero(columns["member"])[:4]] = "farmer"
+    tally = craft(pa.table(columns), CONTRACT, "bank")
+    names = list(tally.columns)
+    released = release(tally, CONTRACT, Policy()).cells.moments
+    bare = release(tally, CONTRACT, Policy(1)).cells.moments
+    job, member = names.index("job=farmer"), names.index("member")
+
+    def both(moments: np.ndarray) -> float:  # a truth value enters as +1 and -1
+        return float((moments[job, member] + moments[job, job]) / 2)
+
+    assert both(bare) == pytest.approx(4)
+    assert both(released) >= 10
+    np.testing.assert_allclose(np.diag(released), np.diag(bare))
+    np.testing.assert_allclose(released[:, -1], bare[:, -1])
+
+
 def test_labels_only_releases_no_signature():
     cells = gate(table(), Policy(signatures="labels-only")).cells
     assert cells.codes.tolist() == [[ROLLED, ROLLED]] * 2

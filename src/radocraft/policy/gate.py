@@ -13,7 +13,7 @@ from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
 from radocraft.features import show
 from radocraft.policy.limits import Contributors, Limits
-from radocraft.policy.rare import support, without_rare
+from radocraft.policy.rare import support, without_rare, without_small_pairs
 from radocraft.policy.recoding import recode, released_cells
 from radocraft.policy.rolling import rolled_up
 from radocraft.policy.rules import Policy
@@ -73,7 +73,7 @@ def release(
     policy = policy or Policy()
     check_scope(tally, contract, policy)
     merged, notes = without_rare(tally, contract, policy.limit)
-    exact = standardise(merged, contract)
+    exact = standardise(without_small_pairs(merged, contract, policy.limit), contract)
     check_labels(exact, contract, policy)
     limits = limits_of(exact, support(merged, contract), policy, contributors)
     codes = cell_codes(limits, policy)

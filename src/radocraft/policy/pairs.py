@@ -33,7 +33,7 @@ def hide_small(table: Floats, limit: int, hidden: Truths | None = None) -> Truth
     while (known := _follows(hidden) & small).any():
         row, column = np.argwhere(known)[0].tolist()
         if not (more := _rectangle(table, hidden, (row, column))):
-            return table > 0.5
+            return _possible(table)
         hidden[tuple(np.transpose(more))] = True
     return hidden
 
@@ -56,13 +56,20 @@ def _numbered(values: Ints) -> Ints:
 def _rectangle(table: Floats, hidden: Truths, place: tuple[int, int]) -> list[tuple[int, int]]:
     """The three counts that stand in a rectangle with a hidden one and cost least to hide; none if there is no such."""
     row, column = place
-    cost = np.where(hidden, 0.0, np.where(table > 0.5, table, np.inf))
+    cost = np.where(hidden, 0.0, np.where(table > 0.5, table, table.sum()))  # an empty place only if need be
+    cost[~_possible(table)] = np.inf
     total = cost[[row], :] + cost[:, [column]] + cost
     total[row, :] = total[:, column] = np.inf
     other, beside = np.unravel_index(np.argmin(total), total.shape)
     if not np.isfinite(total[other, beside]):
         return []
     return [(row, int(beside)), (int(other), column), (int(other), int(beside))]
+
+
+def _possible(table: Floats) -> Truths:
+    """Places whose margins leave room for rows; the others are known to be empty."""
+    out: Truths = np.logical_and.outer(table.sum(axis=1) > 0.5, table.sum(axis=0) > 0.5)
+    return out
 
 
 def filled(table: Floats, hidden: Truths, guess: Floats) -> Floats:

@@ -8,13 +8,15 @@ merged with their neighbours before anything is released.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
-from radocraft.arrays import Ints
+from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
 from radocraft.encoding import private_columns
-from radocraft.features import Boolean, Categorical, Interact
+from radocraft.features import Boolean, Categorical, Feature, Interact
+from radocraft.policy.pairs import filled, hide_small
 from radocraft.tally import Tally
 
 
@@ -47,6 +49,44 @@ def without_rare(tally: Tally, contract: Contract, limit: int) -> tuple[Tally, l
         return tally, notes
     sums = np.hstack([tally.sums, tally.present]) @ change[:width].T
     return replace(tally, sums=sums, moments=change @ tally.moments @ change.T), notes
+
+
+def without_small_pairs(tally: Tally, contract: Contract, limit: int) -> Tally:
+    """The tally, in plain units, with small counts in tables of two private categories hidden.
+
+    The moment of two indicators is the number of rows that have both. Where such
+    a number is small it is hidden, with as many others as it takes, and filled in
+    as if the two features were unrelated; see `pairs`.
+    """
+    moments, width = tally.moments.copy(), len(tally.columns)
+    held = contract.peers[tally.peer].features
+    features = [where for name, where in columns_by_feature(tally, contract).items() if _is_indicator(held[name])]
+    for one, other in combinations(features, 2):
+        left, right = _as_categories(one, width), _as_categories(other, width)
+        table = np.rint(left @ tally.moments @ right.T)
+        hidden = hide_small(table, limit)
+        if hidden.any():
+            guess = np.outer(table.sum(axis=1), table.sum(axis=0))
+            change = (filled(table, hidden, guess) - table)[-len(one) :, -len(other) :]
+            moments[np.ix_(one, other)] += change
+            moments[np.ix_(other, one)] += change.T
+    return replace(tally, moments=moments)
+
+
+def _is_indicator(kind: Feature) -> bool:
+    return isinstance(kind, Categorical | Boolean)
+
+
+def _as_categories(where: list[int], width: int) -> Floats:
+    """Rows that turn (values, present) into indicators: of every category, or of false and true."""
+    if len(where) == 1:
+        picked = np.zeros((2, 2 * width))
+        picked[0, [where[0], width + where[0]]] = -1.0, 1.0
+        picked[1, where[0]] = 1.0
+        return picked
+    picked = np.zeros((len(where), 2 * width))
+    picked[np.arange(len(where)), where] = 1.0
+    return picked
 
 
 def plain_units(tally: Tally, contract: Contract) -> Tally:
