@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from radocraft.arrays import Floats, Ints
@@ -13,12 +16,18 @@ def noise_scale(sensitivity: float, rho: float) -> float:
     return float(sensitivity / (2.0 * rho) ** 0.5)
 
 
-def add_noise(values: Ints, sensitivity: float, rho: float) -> Floats:
-    """The values with discrete Gaussian noise; OpenDP checks that it costs no more than ``rho``."""
+@lru_cache(maxsize=64)
+def gaussian(sensitivity: float, rho: float) -> Any:
+    """OpenDP's discrete Gaussian for a query of that sensitivity; OpenDP checks that it costs no more than ``rho``."""
     dp = opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
-    scale = noise_scale(sensitivity, rho) * (1.0 + 1e-9)
-    measurement = space >> dp.m.then_gaussian(scale)
+    measurement = space >> dp.m.then_gaussian(noise_scale(sensitivity, rho) * (1.0 + 1e-9))
     if measurement.map(sensitivity) > rho:
         raise AssertionError("the noise is too small for its budget")
-    return np.array(measurement(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
+    return measurement
+
+
+def add_noise(values: Ints, sensitivity: float, rho: float) -> Floats:
+    """The values with discrete Gaussian noise that costs ``rho``."""
+    noisy = gaussian(sensitivity, rho)(values.ravel().tolist())
+    return np.array(noisy, dtype=np.float64).reshape(values.shape)
