@@ -6,8 +6,9 @@ code are cells too, and the exact ones would give small blocks away (a block is
 what is left when all else is subtracted). So:
 
 - inside each rolled-up cell a rare hidden code is counted as its neighbour,
-  until every code kept there has enough rows (`merged`). These *recoded* rows are
-  what the cell's shared sums and the moments are made of;
+  until every code kept there has enough rows (`merged`). Such a row then stands
+  for every code so counted, in likely shares; the cell's shared sums and the
+  moments are made of these *recoded* rows;
 - in the table of two shared features over rolled-up rows small counts are hidden,
   with as many others as it takes, and filled in as if the two features were
   unrelated inside cells (`pairs`);
@@ -33,6 +34,7 @@ from radocraft.policy.pairs import filled, hide_small
 from radocraft.policy.recovery import determined, indicators, natural_groups
 
 Pair = tuple[int, int]
+_ROUNDS = 30
 
 
 @dataclass(frozen=True)
@@ -175,24 +177,104 @@ def coarsened(limits: Limits, found: Recoding, leak: Ints) -> Recoding:
 
 
 def released_cells(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding) -> Cells:
-    """The cells and moments that leave."""
-    encoded = contract.encode_shared(found.codes)
+    """The cells and moments that leave.
+
+    A row whose hidden code was counted as another's stands for all codes so
+    counted in its cell, in proportions that are the same for both labels
+    (`shares`): else a name, being its cell's own, would seem to tell the label.
+    """
+    mixes = [mixed(exact, contract, cell_codes, found, at) for at in range(found.codes.shape[1])]
+    matrices = [shared.matrix for shared in contract.shared]
+    encoded = np.hstack([np.empty((len(exact.rows), 0)), *(mix @ m for mix, m in zip(mixes, matrices, strict=True))])
     cells = replace(exact, shared=encoded * exact.rows[:, None]).grouped(cell_codes)
     width = len(exact.columns)
     outer = np.column_stack([encoded, np.ones(len(encoded))])
     cross = exact.sums.T @ outer
     shared = (outer.T * exact.rows.astype(np.float64)) @ outer
     slices = feature_slices(contract)
-    for (one, other), hidden in found.hidden.items():
-        if hidden.any():
-            change = hidden_change(exact, found, (one, other), hidden)
-            left, right = (
-                contract.shared[at].matrix[:size] for at, size in zip((one, other), change.shape, strict=True)
-            )
-            shared[slices[one], slices[other]] += left.T @ change @ right
-            shared[slices[other], slices[one]] += right.T @ change.T @ left
+    for at, (mix, matrix) in enumerate(zip(mixes, matrices, strict=True)):
+        shared[slices[at], slices[at]] = matrix.T @ ((exact.rows @ mix)[:, None] * matrix)
+    for one, other in combinations(range(len(mixes)), 2):
+        between = paired(exact, found, (one, other), mixes)
+        shared[slices[one], slices[other]] = matrices[one].T @ between @ matrices[other]
+        shared[slices[other], slices[one]] = shared[slices[one], slices[other]].T
     moments = np.block([[exact.moments[:width, :width], cross], [cross.T, shared]])
     return replace(cells, moments=moments)
+
+
+def mixed(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding, at: int) -> Floats:
+    """Per block, the codes of a feature it stands for, as shares."""
+    size = len(contract.shared[at].codes)
+    mix = np.eye(size)[exact.codes[:, at]]
+    hides = np.flatnonzero(found.rolled[:, at])
+    if not len(hides):
+        return mix
+    shown_cells = {(*codes, label) for codes, label in zip(cell_codes.tolist(), exact.labels.tolist(), strict=True)}
+    beside = {(*cell[: at + 1], cell[-1]) for cell in shown_cells if cell[at] != ROLLED}
+    group = np.empty(len(mix), dtype=np.int64)
+    held: list[Floats] = []
+    for feature, pick in hiding(found):
+        if feature == at:
+            names, place = np.unique(found.codes[pick, at], return_inverse=True)
+            before, label = tuple(cell_codes[pick[0], :at].tolist()), int(exact.labels[pick[0]])
+            absent = [code for code in range(size) if ROLLED not in before and (*before, code, label) in beside]
+            group[pick] = len(held) + place
+            held += list(nearest(names, np.setdiff1d(absent, names), size))
+    rows = np.bincount(group[hides], exact.rows[hides]).astype(np.float64)
+    shown = np.bincount(np.delete(exact.codes[:, at], hides), np.delete(exact.rows, hides), size).astype(np.float64)
+    mix[hides] = shares(np.array(held), rows, shown)[group[hides]]
+    return mix
+
+
+def nearest(names: Ints, absent: Ints, size: int) -> Floats:
+    """Which codes each name may stand for: those nearest to it, but for codes known to be elsewhere."""
+    closest = np.abs(np.arange(size)[None] - names[:, None]).argmin(axis=0)
+    held: Floats = (closest[None] == np.arange(len(names))[:, None]).astype(np.float64)
+    held[:, absent.astype(np.int64)] = 0.0
+    return held
+
+
+def shares(held: Floats, rows: Floats, shown: Floats) -> Floats:
+    """How codes divide groups of rows, given which codes each group may hold, from nothing but what is released.
+
+    The likeliest shares if codes are spread alike everywhere (expectation and
+    maximisation): a code's part of a group is its part of all rows, counted
+    where it is shown and as divided elsewhere.
+
+    Examples
+    --------
+    >>> shares(np.array([[1.0, 1.0]]), np.array([10.0]), np.array([30.0, 10.0])).round(2)
+    array([[0.75, 0.25]])
+    """
+    divided: Floats = held / held.sum(axis=1, keepdims=True)
+    for _ in range(_ROUNDS):
+        weight = held * (shown + rows @ divided)
+        divided = weight / weight.sum(axis=1, keepdims=True)
+    return divided
+
+
+def paired(exact: Cells, found: Recoding, pair: Pair, mixes: list[Floats]) -> Floats:
+    """Rows by the codes of two features: exact where both are shown, else through what each name stands for."""
+    left, right = (mixes[at] for at in pair)
+    inside = found.inside(pair)
+    shown = np.setdiff1d(np.arange(len(exact.rows)), inside)
+    table: Floats = (left[shown].T * exact.rows[shown]) @ right[shown]
+    if len(inside):
+        counts = found.table(pair, exact.rows) + hidden_change(exact, found, pair, found.hidden[pair])
+        means = [
+            by_name(mix, found.codes[:, at], exact.rows, inside, size)
+            for mix, at, size in zip((left, right), pair, counts.shape, strict=True)
+        ]
+        table = table + means[0].T @ counts @ means[1]
+    return table
+
+
+def by_name(mix: Floats, names: Ints, rows: Ints, inside: Ints, size: int) -> Floats:
+    """What each name stands for on average, over the blocks ``inside``."""
+    total = np.zeros((size, mix.shape[1]))
+    np.add.at(total, names[inside], mix[inside] * rows[inside, None])
+    weight = np.bincount(names[inside], rows[inside], size)
+    return total / np.maximum(weight, 1.0)[:, None]
 
 
 def hidden_change(exact: Cells, found: Recoding, pair: Pair, hidden: Truths) -> Floats:
