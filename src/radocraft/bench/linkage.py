@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,12 @@ from radocraft.model import predict
 from radocraft.part import Part
 from radocraft.policy import release
 from radocraft.study.baselines import FINE_GAMMAS, fit_ridge, zip_rows
-from radocraft.study.linkage import candidate_pairs
 from radocraft.study.scenarios import PeerTable
 
 CODES = (16, 16)
 WIDTH = 10
 TEST_ROWS = 20_000
+SAMPLE = 5_000
 PEERS = ("bank", "shop")
 
 
@@ -50,7 +51,7 @@ class Rival:
 def against_linkage(
     folder: Path,
     sizes: Sequence[int] = (1_000, 10_000, 100_000),
-    methods: Sequence[str] = ("radocraft", "zip", "splink", "recordlinkage"),
+    methods: Sequence[str] = ("radocraft", "radocraft, caution 0", "zip", "splink", "recordlinkage"),
     *,
     names: bool = False,
     seconds: float = 300.0,
@@ -110,13 +111,13 @@ def _contract() -> Contract:
     )
 
 
-def run_radocraft(folder: Path) -> tuple[float, float]:
+def run_radocraft(folder: Path, caution: float = 0.25) -> tuple[float, float]:
     """Craft at both peers, release, learn; bytes of the parts and the test error."""
     contract, sent, parts = _contract(), 0, []
     for peer in PEERS:
         parts.append(Part.seal(release(craft(folder / f"{peer}.parquet", contract, peer), contract)))
         sent += parts[-1].nbytes
-    model = learn(parts, contract)
+    model = learn(parts, contract, caution=caution)
     test = pq.read_table(folder / "test.parquet")
     wrong = predict(model, test).positive != (_labels(test) > 0)
     return float(sent), float(np.mean(wrong))
@@ -127,13 +128,48 @@ def run_zip(folder: Path) -> tuple[float, float]:
     return _sent(folder), _ridge_error(zip_rows([_read(folder, peer) for peer in PEERS]), folder)
 
 
+def splink_pairs(left: PeerTable, right: PeerTable, names: tuple[str, ...]) -> Ints:
+    """Pairs of rows that agree in label and codes, scored by Splink; trained on a sample of each table."""
+    splink, library = import_module("splink"), import_module("splink.comparison_library")
+    rule = splink.block_on("label", *names)
+    settings: Any = splink.SettingsCreator(
+        link_type="link_only",
+        comparisons=[library.ExactMatch(name) for name in names],
+        blocking_rules_to_generate_predictions=[rule],
+        retain_matching_columns=False,
+    )
+    for sample in (SAMPLE, None):
+        database = splink.DuckDBAPI()
+        tables = [
+            database.register(_for_splink(table, sample), dataset_display_name=side)
+            for table, side in ((left, "first"), (right, "second"))
+        ]
+        linker = splink.Linker(tables, settings, log_level="ERROR")
+        if sample is not None:
+            linker.training.estimate_probability_two_random_records_match([rule], recall=0.95)
+            linker.training.estimate_u_using_random_sampling(max_pairs=1e5, seed=1)
+            for known in names:
+                linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on("label", known))
+            settings = linker.misc.save_model_to_json()
+    found = linker.inference.predict().as_pyarrow_table()
+    of_first = np.asarray(found["source_dataset_l"].to_pylist()) == "first"
+    one, other = (found[name].to_numpy() for name in ("unique_id_l", "unique_id_r"))
+    return np.column_stack([np.where(of_first, one, other), np.where(of_first, other, one)]).astype(np.int64)
+
+
+def _for_splink(table: PeerTable, rows: int | None) -> pa.Table:
+    codes = {f"code{at}": table.codes[:rows, at] for at in range(table.codes.shape[1])}
+    labels = table.labels[:rows]
+    return pa.table({"unique_id": np.arange(len(labels)), "label": labels, **codes})
+
+
 def run_splink(folder: Path) -> tuple[float, float]:
     """Splink over what both peers know, names and dates of birth if they are there; ties by lot; ridge."""
     tables = [_read(folder, peer) for peer in PEERS]
     people = [pq.read_table(folder / f"{peer}.parquet") for peer in PEERS]
     if "name" in people[0].column_names:
         return _sent(folder), _ridge_error(_linked_by_name(tables, people), folder)
-    candidate_pairs(tables[0], tables[1], 0)
+    splink_pairs(tables[0], tables[1], ("code0", "code1"))
     return _sent(folder), _ridge_error(zip_rows(tables), folder)
 
 
@@ -144,10 +180,14 @@ def _linked_by_name(tables: list[PeerTable], people: list[pa.Table]) -> PeerTabl
     known = np.column_stack([numbers, np.concatenate([table["born"].to_numpy() for table in people])])
     halves = np.split(known, [people[0].num_rows])
     left, right = (PeerTable(t.name, t.columns, h, t.labels, t.values) for t, h in zip(tables, halves, strict=True))
-    pairs, _ = candidate_pairs(left, right, 0)
-    first, second = tables[0].values[pairs[:, 0]], tables[1].values[pairs[:, 1]]
-    codes, labels = tables[0].codes[pairs[:, 0]], tables[0].labels[pairs[:, 0]]
-    return PeerTable("linked", left.columns + right.columns, codes, labels, np.hstack([first, second]))
+    return _joined(tables, splink_pairs(left, right, ("code0", "code1")))
+
+
+def _joined(tables: list[PeerTable], pairs: Ints) -> PeerTable:
+    left, right = tables
+    values = np.hstack([left.values[pairs[:, 0]], right.values[pairs[:, 1]]])
+    columns = left.columns + right.columns
+    return PeerTable("linked", columns, left.codes[pairs[:, 0]], left.labels[pairs[:, 0]], values)
 
 
 def run_recordlinkage(folder: Path) -> tuple[float, float]:
@@ -162,11 +202,16 @@ def run_recordlinkage(folder: Path) -> tuple[float, float]:
     for key in keys:
         compare.exact(key, key)
     compare.compute(pairs, *frames)
-    return _sent(folder), _ridge_error(zip_rows([_read(folder, peer) for peer in PEERS]), folder)
+    tables = [_read(folder, peer) for peer in PEERS]
+    if "name" in keys:
+        at = np.column_stack([pairs.get_level_values(level) for level in (0, 1)]).astype(np.int64)
+        return _sent(folder), _ridge_error(_joined(tables, at), folder)
+    return _sent(folder), _ridge_error(zip_rows(tables), folder)
 
 
 METHODS: dict[str, Callable[[Path], tuple[float, float]]] = {
     "radocraft": run_radocraft,
+    "radocraft, caution 0": partial(run_radocraft, caution=0.0),
     "zip": run_zip,
     "splink": run_splink,
     "recordlinkage": run_recordlinkage,

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 _KILOBYTE = 1024
+_PAUSE = 0.2
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,16 @@ def measure(function: Callable[..., Any], *given: Any, seconds: float | None = N
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(theirs, function, given, memory))
+    process = context.Process(target=_run, args=(theirs, function, given))
     started = time.perf_counter()
     process.start()
     theirs.close()
+    over = None
     cost = Cost(False, 0.0, 0.0, 0.0, why="the process died, for want of memory or otherwise")
     try:
-        if ours.poll(seconds):
-            cost = ours.recv()
-        else:
-            cost = Cost(False, time.perf_counter() - started, 0.0, 0.0, why=f"stopped after {seconds:.0f} s")
+        while over is None and not ours.poll(_PAUSE):
+            over = _over(process.pid, time.perf_counter() - started, seconds, memory)
+        cost = ours.recv() if over is None else Cost(False, time.perf_counter() - started, 0.0, 0.0, why=over)
     except EOFError:
         pass
     finally:
@@ -56,16 +58,28 @@ def measure(function: Callable[..., Any], *given: Any, seconds: float | None = N
     return cost
 
 
-def _run(answer: Connection, function: Callable[..., Any], given: tuple[Any, ...], memory: int | None) -> None:
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+def _run(answer: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
-    try:
-        result = function(*given)
-    except MemoryError:
-        answer.send(Cost(False, time.perf_counter() - wall, time.process_time() - cpu, _peak(), why="out of memory"))
-        return
+    result = function(*given)
     answer.send(Cost(True, time.perf_counter() - wall, time.process_time() - cpu, _peak(), result))
+
+
+def _over(process: int | None, spent: float, seconds: float | None, memory: int | None) -> str | None:
+    """Which cap is passed, if one is."""
+    if seconds is not None and spent > seconds:
+        return f"stopped after {seconds:.0f} s"
+    if memory is not None and _resident(process) > memory:
+        return f"stopped above {memory / 2**30:.1f} GiB"
+    return None
+
+
+def _resident(process: int | None) -> int:
+    """Memory a process holds now, where the system tells (Linux); it may have ended meanwhile."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * resource.getpagesize()
 
 
 def _peak() -> float:

@@ -1,0 +1,63 @@
+"""The benchmarks measure what they say, on tables small enough for a test."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from radocraft.bench import against_linkage, growth, measure
+from radocraft.bench.scan import CODES, contract_of, write_table
+from radocraft.cli.bench import app
+from radocraft.craft import craft
+
+
+def take_room(megabytes: int) -> int:
+    return int(np.ones(megabytes * 131072).sum())
+
+
+def keep_room(megabytes: int) -> int:
+    held = np.ones(megabytes * 131072)
+    time.sleep(30)
+    return len(held)
+
+
+def test_memory_is_that_of_the_function_alone() -> None:
+    small, large = measure(take_room, 1), measure(take_room, 300)
+    assert (small.result, large.result) == (131072, 300 * 131072)
+    assert 250e6 < large.peak - small.peak < 400e6
+
+
+def test_what_exceeds_a_cap_did_not_finish() -> None:
+    late = measure(time.sleep, 60, seconds=1.0)
+    assert (late.finished, late.why) == (False, "stopped after 1 s")
+    greedy = measure(keep_room, 1_500, memory=2**30)
+    assert (greedy.finished, greedy.why) == (False, "stopped above 1.0 GiB")
+
+
+def test_growth_is_the_exponent() -> None:
+    assert growth([10, 100, 1000], [5, 50 * 10**0.5, 5000]) == pytest.approx(1.5)
+
+
+def test_scan_and_craft_read_the_same_table() -> None:
+    options = ["craft", "--rows", "3000", "--width", "4", "--repeats", "1", "--json"]
+    printed = CliRunner().invoke(app, options)
+    assert printed.exit_code == 0, printed.output
+    found = json.loads(printed.output)
+    assert found["scan"]["finished"]
+    assert found["sums"]["result"] == found["whole"]["result"][0] <= 512
+    assert min(found["sums_ratio"], found["whole_ratio"]) > 0
+
+
+def test_the_generated_table_has_the_blocks_it_promises(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.parquet", 20_000, 2, CODES[500])
+    assert len(craft(tmp_path / "t.parquet", contract_of(2, CODES[500]), "bank").rows) == 512
+
+
+def test_learning_beside_zip(tmp_path: Path) -> None:
+    found = {rival.method: rival for rival in against_linkage(tmp_path, [3_000], ["radocraft", "zip"])}
+    assert all(rival.cost.finished for rival in found.values())
+    assert abs(found["radocraft"].error - found["zip"].error) < 0.05
+    assert 0 < found["radocraft"].error < 0.3
