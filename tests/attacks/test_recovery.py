@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from tests.property.worlds import World, agree, finest_cell, random_values
 
-from radocraft.arrays import number_rows
-from radocraft.cells import ROLLED, Cells, standardise
+from radocraft.cells import Cells, standardise
 from radocraft.part import Part
 from radocraft.policy import Policy, release
 from radocraft.policy.limits import Limits
-from radocraft.policy.recoding import Recoding, recode, released_cells, released_groups
+from radocraft.policy.recoding import recode, released_groups
 from radocraft.policy.rolling import rolled_up
 
 LIMIT = 10
@@ -59,13 +58,18 @@ class Attacker:
         return np.flatnonzero(self.exact.rows < LIMIT)
 
     def recovered(self) -> int:
-        """Small blocks whose row count or a sum comes out exactly, and is not 0 by rounding."""
+        """Small blocks whose row count or a sum comes out exactly.
+
+        Where some counts come out broken, hidden codes were divided by likely
+        shares, and a whole number among them is chance.
+        """
         rows = np.linalg.lstsq(self.counting, self.counted, rcond=None)[0]
         sums = np.linalg.lstsq(self.summing, self.summed, rcond=None)[0]
         fixed_rows, fixed_sums = determined(self.counting), determined(self.summing)
+        honest = np.abs(rows[fixed_rows] - np.rint(rows[fixed_rows])).max(initial=0.0) < 1e-6
         hits = 0
         for at in self.small():
-            by_rows = fixed_rows[at] and abs(rows[at] - self.exact.rows[at]) < 1e-6
+            by_rows = honest and fixed_rows[at] and abs(rows[at] - self.exact.rows[at]) < 1e-6
             by_sums = fixed_sums[at] and np.abs(sums[at] - self.exact.sums[at]).max() < 1e-6
             hits += bool(by_rows or by_sums)
         return hits
@@ -83,11 +87,7 @@ def everything_exact(world: World, keep_small: bool) -> tuple[Cells, Cells]:
     exact = standardise(world.tally(0), world.contract)
     if keep_small:
         return exact, exact
-    limits = Limits(exact, exact.present, LIMIT)
-    codes = rolled_up(limits)
-    cell = number_rows(np.column_stack([codes, exact.labels]))
-    leaky = Recoding(exact.codes, codes == ROLLED, cell, {})
-    return released_cells(exact, world.contract, codes, leaky), exact
+    return exact.grouped(rolled_up(Limits(exact, exact.present, LIMIT))), exact
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -140,12 +140,3 @@ def test_no_set_of_small_blocks_lies_in_the_row_space_of_what_is_released(seed, 
             tried += 1
             assert np.linalg.norm(target - basis.T @ (basis @ target)) > 1e-6, (union, size)
     assert tried > 20
-
-
-def test_the_moment_matrix_holds_no_small_count_of_hidden_codes():
-    for seed in range(10):
-        world = small_world(seed, shared=(4, 2))
-        cells = Part.seal(release(world.tally(0), world.contract, Policy(LIMIT))).cells(world.contract)
-        shared = cells.moments[len(cells.columns) : -1, len(cells.columns) : -1]
-        diagonal = np.diag(shared)
-        assert ((diagonal < 1e-9) | (diagonal > LIMIT - 1e-9)).all()

@@ -222,7 +222,8 @@ def mixed(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding, a
             held += list(nearest(names, np.setdiff1d(absent, names), size))
     rows = np.bincount(group[hides], exact.rows[hides]).astype(np.float64)
     shown = np.bincount(np.delete(exact.codes[:, at], hides), np.delete(exact.rows, hides), size).astype(np.float64)
-    mix[hides] = shares(np.array(held), rows, shown)[group[hides]]
+    seen = (shown > 0) | np.isin(np.arange(size), found.codes[hides, at])
+    mix[hides] = shares(np.array(held) * seen, rows, shown)[group[hides]]
     return mix
 
 
