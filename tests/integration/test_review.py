@@ -1,5 +1,6 @@
 """Review before release: nothing leaves until a person says so, and what they say is kept."""
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -96,3 +97,50 @@ def test_a_policy_without_review_lets_go_at_once(peer: Path, run) -> None:  # ty
     assert (peer / "bank.part.parquet").exists()
     both = run(*words(peer, "--min-rows", "5"))
     assert both.code == 2
+
+
+def test_policies_are_drafted_checked_and_shown(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    assert run("policy", "check", peer / "policy.toml", "--json").json() == {"ok": True, "mistakes": []}
+    assert "at least 10 rows" in run("policy", "show", peer / "policy.toml").out
+    assert run("policy", "show", peer / "policy.toml", "--json").json()["min_rows"] == 10
+    assert run("policy", "new", "bank").out.startswith("# The policy of bank")
+    (peer / "wrong.toml").write_text('mode = "none"\nmin_rows = 0\n')
+    wrong = run("policy", "check", peer / "wrong.toml", "--json")
+    assert wrong.code == 1
+    assert len(wrong.json()["mistakes"]) == 2
+    assert run(*words(peer)[:-1], peer / "wrong.toml").code == 1
+    for command in (("policy", "new"), ("policy", "check"), ("policy", "show"), ("review",)):
+        assert "Example: radocraft" in run(*command, "--help").out
+
+
+PRIVATE = """
+mode = "differential-privacy"
+ledger = "bank.ledger"
+table = "bank"
+review = true
+
+[privacy]
+epsilon = 4.0
+lifetime_epsilon = 5.0
+"""
+
+
+def test_a_private_release_shows_its_budget_and_stops_when_it_is_spent(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    (peer / "policy.toml").write_text(PRIVATE)
+    open_units = run(*words(peer))
+    assert open_units.code == 4
+    assert "centre and scale must be in the contract" in open_units.err.replace("\n", " ")
+    text = (peer / "contract.toml").read_text()
+    for name in ("income", "balance", "overdrafts"):
+        text = re.sub(rf"(?m)^{name} = .*$", f'{name} = {{ kind = "numeric", centre = 0, scale = 20000 }}', text)
+    (peer / "contract.toml").write_text(text)
+    proposed = run(*words(peer, "--json"))
+    assert proposed.code == 0, proposed.err
+    assert "differentially private per row: epsilon 4 at delta 1e-06" in proposed.json()["guarantee"]
+    assert "0% spent before" in run("review", pending(peer)).out
+    assert run("review", pending(peer), "--approve", "--name", "A", "--reason", "r").code == 0
+    assert Part.read(peer / "bank.part.parquet").metadata["noise"]["epsilon"] == 4.0
+    spent = run(*words(peer))
+    assert spent.code == 4
+    assert "overspend the lifetime budget" in spent.err.replace("\n", " ")
+    assert run(*words(peer, "--onto", peer / "t")).code == 2

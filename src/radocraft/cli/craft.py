@@ -55,6 +55,8 @@ def craft(
     Example: radocraft craft --contract contract.toml --peer bank bank.parquet -o bank.part.parquet
     """
     agreed, rules = Contract.load(contract), _rules(policy, min_rows)
+    if rules.privacy is not None and (onto is not None or tally is not None):
+        raise typer.BadParameter("--onto and --tally keep exact sums, which differential privacy does not release.")
     source = open_source(
         table[0] if len(table) == 1 else list(table),
         table=name,
@@ -66,7 +68,6 @@ def craft(
     earlier = Tally.load(onto, agreed) if onto else None
     with progress(f"craft {peer}", hidden=as_json) as report:
         if rules.privacy is not None:
-            _no_tally(onto, tally)
             released = release_private(source, agreed, peer, rules, progress=report)
         else:
             total = craft_tally(source, agreed, peer, onto=earlier, progress=report)
@@ -120,11 +121,6 @@ def _let_go(released: Release, rules: Policy, table: str, output: Path, waits: b
     else:
         part.write(output)
     return part
-
-
-def _no_tally(onto: Path | None, tally: Path | None) -> None:
-    if onto is not None or tally is not None:
-        raise typer.BadParameter("--onto and --tally keep exact sums, which differential privacy does not release.")
 
 
 def _rules(policy: Path | None, min_rows: int | None) -> Policy:
