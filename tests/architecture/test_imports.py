@@ -118,8 +118,9 @@ def test_code_that_learns_or_talks_to_others_cannot_reach_rows(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_engines_are_imported_in_sources_alone(name):
+    """But for the benchmark, whose yardstick is the bare engine."""
     engines = {found.split(".")[0] for found in imported(name)} & ENGINES
-    assert not engines or top(name) == "sources"
+    assert not engines or top(name) == "sources" or name == "bench.scan"
 
 
 @pytest.mark.parametrize("name", MODULES)
