@@ -83,7 +83,11 @@ def _resident(process: int | None) -> int:
 
 
 def _peak() -> float:
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * _KILOBYTE
+    """The largest resident memory of this process; what ``getrusage`` tells may be its parent's."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return float(line.split()[1]) * _KILOBYTE
+    raise RuntimeError("the kernel does not tell the peak memory of a process")
 
 
 def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:
