@@ -187,6 +187,12 @@ def _kind(duckdb_type: str) -> Kind:
 def _explaining(name: str) -> Iterator[None]:
     try:
         yield
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
     except (duckdb.Error, pa.ArrowException) as error:
         first = str(error).strip().splitlines()[0]
         raise DataError(f"'{name}' could not be read: {first}") from error
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
