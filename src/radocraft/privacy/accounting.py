@@ -42,7 +42,7 @@ def rho_of(epsilon: float, delta: float) -> float:
     Examples
     --------
     >>> round(rho_of(1.0, 1e-6), 4)
-    0.0189
+    0.0244
     """
     low, high = 0.0, epsilon
     for _ in range(_HALVINGS):

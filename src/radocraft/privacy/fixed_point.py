@@ -18,7 +18,7 @@ def bounded(values: Floats, norm: float, grid: int) -> Ints:
     Examples
     --------
     >>> bounded(np.array([[3.0, 4.0], [0.3, np.nan]]), norm=1.0, grid=1000)
-    array([[599, 799],
+    array([[600, 800],
            [300,   0]])
     """
     finite = np.clip(np.nan_to_num(values, nan=0.0, posinf=_HUGE, neginf=-_HUGE), -_HUGE, _HUGE)
