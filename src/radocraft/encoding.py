@@ -16,6 +16,7 @@ from radocraft.expressions import (
     Kind,
     binned,
     coded,
+    counted,
     double,
     encoded,
     equals,
@@ -23,13 +24,17 @@ from radocraft.expressions import (
     moved,
     number,
     one_hot,
+    run_of,
     spline_levels,
     spline_values,
+    stepped,
     times,
     truth,
     word,
 )
-from radocraft.features import Boolean, Categorical, Feature, Interact, Label, Numeric, Shared, Spline
+from radocraft.features import Boolean, Categorical, Feature, Interact, Numeric, Shared, Spline
+from radocraft.labels import ANY_LABEL, Number
+from radocraft.ranking import Ranking
 
 Constants = dict[str, tuple[float, ...]]
 
@@ -77,17 +82,26 @@ def _factor_columns(contract: Contract, peer: str, factor: str) -> list[str]:
     return [name for shared in contract.shared if shared.name == factor for name in shared.encoded]
 
 
+def summed_columns(contract: Contract, peer: str) -> tuple[Column, ...]:
+    """What the peer sums: its private coordinates and, last, a numeric label."""
+    label = contract.label
+    own = (Column(label.column, label.column, label.centre, label.scale),) if isinstance(label, Number) else ()
+    return private_columns(contract, peer) + own
+
+
 @dataclass(frozen=True)
 class Reader:
     """The expressions that read one peer's table under a contract.
 
-    ``constants`` are those the contract leaves to the data; see `settle`.
+    ``constants`` are those the contract leaves to the data; see `settle`. ``ranking``
+    gives labels to the rows of a peer that lacks it; without one they have none.
     """
 
     contract: Contract
     peer: str
     kinds: dict[str, Kind]
     constants: Constants = field(default_factory=dict)
+    ranking: Ranking | None = None
 
     def column(self, name: str) -> exp.Expr:
         """The raw column that holds the contract's ``name``."""
@@ -98,21 +112,26 @@ class Reader:
         return self.kinds[self.contract.column_of(self.peer, name)]
 
     def label(self) -> exp.Expr:
-        """+1, -1, or NULL for anything else."""
-        label: Label = self.contract.label
+        """The row's label code, or NULL for anything that is no agreed value."""
+        label, case = self.contract.label, exp.Case()
+        if not self.contract.labelled(self.peer):
+            return exp.Literal.number(ANY_LABEL) if self.ranking is None else self.ranking.label
         raw, kind = self.column(label.column), self.kind(label.column)
-        return (
-            exp.Case()
-            .when(equals(raw, kind, label.positive), exp.Literal.number(1))
-            .when(equals(raw, kind, label.negative), exp.Literal.number(-1))
-        )
+        if isinstance(label, Number):
+            told = number(raw, kind)
+            bin_of = exp.Add(this=binned(told, label.edges), expression=exp.Literal.number(1))
+            return case.when(told.is_(exp.null()), exp.null()).else_(bin_of if label.edges else exp.Literal.number(0))
+        for value, code in zip(label.values, label.codes, strict=True):
+            case = case.when(equals(raw, kind, value), exp.Literal.number(code))
+        return case
 
     def code(self, shared: Shared) -> exp.Expr:
         """The index of the row's code in ``shared.codes``."""
         raw, kind = self.column(shared.name), self.kind(shared.name)
+        run = run_of(shared.edges or shared.categories or ()) if kind == "integer" else None
         if shared.edges is not None:
-            return binned(number(raw, kind), shared.edges)
-        return coded(raw, kind, shared.categories or ())
+            return binned(number(raw, kind), shared.edges) if run is None else stepped(raw, *run)
+        return coded(raw, kind, shared.categories or ()) if run is None else counted(raw, *run)
 
     def values(self, name: str, feature: Feature) -> list[exp.Expr]:
         """One expression for each coordinate of a private feature, before centring."""
@@ -141,7 +160,10 @@ class Reader:
         return f"radocraft_{self.peer}_{name}"
 
     def rows(self, table: exp.Expr) -> exp.Expr:
-        """The table with the terms of every spline as columns of their own, so that they are computed once."""
+        """The table with the terms of every spline as columns of their own, so that they are computed once.
+
+        With a ranking, also with the rank of every row.
+        """
         features = self.contract.peers[self.peer].features
         curves = [
             name for name, feature in features.items() if isinstance(feature, Spline) and len(self.knots(name)) > 1
@@ -150,6 +172,9 @@ class Reader:
         for at, level in enumerate(zip(*steps, strict=True)):
             named = [column for columns in level for column in columns]
             table = exp.select(exp.Star(), *named).from_(table).subquery(f"radocraft_step_{at}")
+        if self.ranking is not None:
+            codes = [self.code(shared) for shared in self.contract.shared]
+            table = self.ranking.rows(table, codes, self.private())
         return table
 
     def number(self, name: str) -> exp.Expr:
@@ -174,6 +199,11 @@ class Reader:
         """One expression for each private column, in the order of `private_columns`."""
         features = sorted(self.contract.peers[self.peer].features.items())
         return [value for name, feature in features for value in self.values(name, feature)]
+
+    def summed(self) -> list[exp.Expr]:
+        """One expression for each column to be summed, in the order of `summed_columns`."""
+        label = self.contract.label
+        return self.private() + ([self.number(label.column)] if isinstance(label, Number) else [])
 
     def misread(self) -> exp.Expr | None:
         """True where a cell holds something that is not of the kind the contract says; None if it cannot happen."""

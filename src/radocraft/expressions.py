@@ -6,6 +6,7 @@ in its own SQL. Missing values, NaN included, are NULL in all of them.
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from sqlglot import exp
@@ -13,26 +14,29 @@ from sqlglot import exp
 from radocraft.features import Shared, Value, show
 from radocraft.splines import combinations
 
-Kind = Literal["number", "never-nan", "boolean", "text", "other"]
+Kind = Literal["number", "never-nan", "integer", "boolean", "text", "other"]
 """How an engine holds a column; ``never-nan`` is a number taken to be free of NaN, which saves asking."""
 
+NUMBERS: tuple[Kind, ...] = ("number", "never-nan", "integer")
+
 _TRUE = ("true", "t", "yes", "y", "1", "1.0")
+_SMALL = 2**20
+_DOUBLE = exp.DataType.build("DOUBLE")
 _FALSE = ("false", "f", "no", "n", "0", "0.0")
 
 
 def number(raw: exp.Expr, kind: Kind) -> exp.Expr:
     """The column as a double; NaN and what cannot be read become NULL."""
-    if kind == "never-nan":
-        return exp.cast(raw.copy(), "DOUBLE")
+    if kind in ("never-nan", "integer"):
+        return exp.Cast(this=raw.copy(), to=_DOUBLE.copy())
     cast = exp.TryCast if kind == "text" else exp.Cast
     source = exp.func("TRIM", raw.copy()) if kind == "text" else raw.copy()
-    nan = exp.cast(exp.Literal.string("NaN"), "DOUBLE")
-    return exp.Nullif(this=cast(this=source, to=exp.DataType.build("DOUBLE")), expression=nan)
+    return exp.Nullif(this=cast(this=source, to=_DOUBLE.copy()), expression=double(math.nan))
 
 
 def truth(raw: exp.Expr, kind: Kind) -> exp.Expr:
     """The column as 1.0, 0.0 or NULL."""
-    if kind in ("number", "never-nan"):
+    if kind in NUMBERS:
         return exp.Case().when(equals(raw, kind, 1), double(1)).when(equals(raw, kind, 0), double(0))
     return exp.Case().when(word(raw).isin(*_TRUE), double(1)).when(word(raw).isin(*_FALSE), double(0))
 
@@ -56,6 +60,35 @@ def binned(value: exp.Expr, edges: tuple[float, ...]) -> exp.Expr:
     return exp.Case().when(value.copy().is_(exp.null()), whole(len(edges) + 1)).else_(between(0, len(edges)))
 
 
+def stepped(raw: exp.Expr, low: int, high: int) -> exp.Expr:
+    """`binned` for whole numbers with an edge at each from ``low`` to ``high``, which saves comparing."""
+    held = exp.func("LEAST", exp.func("GREATEST", raw.copy(), whole(low - 1)), whole(high))
+    return (
+        exp.Case()
+        .when(raw.copy().is_(exp.null()), whole(high - low + 2))
+        .else_(exp.Sub(this=held, expression=whole(low - 1)))
+    )
+
+
+def counted(raw: exp.Expr, low: int, high: int) -> exp.Expr:
+    """`coded` for whole numbers whose categories are all from ``low`` to ``high``."""
+    count = high - low + 1
+    return (
+        exp.Case()
+        .when(exp.Between(this=raw.copy(), low=whole(low), high=whole(high)), exp.Sub(this=raw, expression=whole(low)))
+        .when(raw.copy().is_(exp.null()), whole(count))
+        .else_(whole(count + 1))
+    )
+
+
+def run_of(values: tuple[Value, ...]) -> tuple[int, int] | None:
+    """The first and last of whole numbers that follow one another, None if they are something else."""
+    if not values or any(isinstance(value, bool | str) or value != int(value) for value in values):
+        return None
+    low, high = int(values[0]), int(values[-1])
+    return (low, high) if values == tuple(range(low, high + 1)) and abs(low) + abs(high) < _SMALL else None
+
+
 def coded(raw: exp.Expr, kind: Kind, categories: tuple[Value, ...]) -> exp.Expr:
     """The index of the category; then missing, then unseen."""
     case = exp.Case().when(is_missing(raw, kind), whole(len(categories)))
@@ -73,7 +106,7 @@ def equals(raw: exp.Expr, kind: Kind, value: Value) -> exp.Expr:
     """Numbers compare as numbers, truth values as truth values, all else as text."""
     if isinstance(value, bool):
         return exp.EQ(this=truth(raw, kind), expression=double(1 if value else 0))
-    if isinstance(value, int | float) and kind in ("number", "never-nan", "text"):
+    if isinstance(value, int | float) and kind in (*NUMBERS, "text"):
         return exp.EQ(this=number(raw, kind), expression=double(value))
     return exp.EQ(this=text(raw), expression=exp.Literal.string(show(value)))
 
@@ -156,9 +189,9 @@ def text(raw: exp.Expr) -> exp.Expr:
 
 def double(value: float) -> exp.Expr:
     """A constant that every engine takes as a double, not as a decimal."""
-    return exp.cast(exp.Literal.string(repr(float(value))), "DOUBLE")
+    return exp.Cast(this=exp.Literal.string(repr(float(value))), to=_DOUBLE.copy())
 
 
 def whole(value: int) -> exp.Expr:
     """A whole-number constant."""
-    return exp.Literal.number(value)
+    return exp.Literal.number(value) if value >= 0 else exp.paren(exp.Literal.number(value))

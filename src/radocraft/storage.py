@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and records kept in them as JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from radocraft.errors import FileError
+from radocraft.version import __version__
+
+Kept = TypeVar("Kept", bound=BaseModel)
 
 
 @contextmanager
@@ -40,6 +45,24 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def write_json(record: BaseModel, path: str | Path) -> None:
+    """Write a record to a JSON file, whole or not at all."""
+    with writing(path) as file:
+        file.write(record.model_dump_json(indent=1).encode())
+
+
+def read_json(kind: type[Kept], path: str | Path, name: str, remedy: str) -> Kept:
+    """Read a record back; messages call it ``name`` and end with the remedy."""
+    try:
+        return kind.model_validate_json(Path(path).read_bytes())
+    except OSError as error:
+        raise FileError(f"Cannot read the {name} '{path}': {error.strerror}. Check the path.") from error
+    except ValidationError as error:
+        raise FileError(
+            f"'{path}' is not a {name} this version of radocraft ({__version__}) can read. {remedy}"
+        ) from error
 
 
 @contextmanager

@@ -7,7 +7,8 @@ Per block (signature and label) it holds the number of rows, and per private
 column the sum of its values and how many were present. Over the whole table it
 holds the moments of (values, present): with ``v`` the values, 0 where missing,
 and ``e`` the indicators of presence, the matrix sum over rows of
-``(v, e) (v, e)^T``. The moments of the shared features need no room of their
+``(v, e) (v, e)^T``. Where most rows of a column have one value it knows that value
+and, per block, how many rows have another (see `usual`). The moments of the shared features need no room of their
 own: a shared feature is constant in a block, so block sums give them exactly.
 
 Values are kept as ``(x - origin) / unit``. For columns whose centre and scale
@@ -34,9 +35,11 @@ from radocraft.errors import ContractMismatch, FileError
 from radocraft.moments import second_moments
 from radocraft.pieces import Piece, check_new
 from radocraft.storage import writing
+from radocraft.usual import other_than, usual_values
 
-_VERSION = 1
-_ARRAYS = ("codes", "labels", "rows", "sums", "present", "moments", "origin", "unit")
+_VERSION = 2
+_ALIKE = 1e-9
+_ARRAYS = ("codes", "labels", "rows", "sums", "present", "others", "moments", "origin", "unit", "usual")
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,17 @@ class Tally:
     columns
         Names of the private columns.
     codes, labels, rows
-        Per block: the code of each shared feature, +1 or -1, number of rows.
+        Per block: the code of each shared feature, the label's code, number of rows.
     sums, present
         Per block and column: sum of the values, number of values present.
+    others
+        Per block and column: number of present values that are not the usual one.
     moments
         Over the table: second moments of (values, present), 2d by 2d.
     origin, unit
         A value is kept as (x - origin) / unit.
+    usual
+        Per column the value x that most rows have, NaN if there is none.
     constants
         What the contract leaves to the peer's data; see `settle`.
     pieces
@@ -71,9 +78,11 @@ class Tally:
     rows: Ints
     sums: Floats
     present: Ints
+    others: Ints
     moments: Floats
     origin: Floats
     unit: Floats
+    usual: Floats
     constants: Constants = field(default_factory=dict)
     pieces: tuple[Piece, ...] = ()
 
@@ -84,7 +93,7 @@ class Tally:
         """The tally of coded rows in memory: per row its codes, its label and its raw values, NaN where missing."""
         present = ~np.isnan(values)
         origin: Floats = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
-        shifted = values - origin
+        shifted, usual = values - origin, usual_values(values)
         keys = np.column_stack([codes, labels])
         block = number_rows(keys)
         first = first_of_each(block)
@@ -97,15 +106,38 @@ class Tally:
             rows=np.bincount(block).astype(np.int64),
             sums=add_up(np.where(present, shifted, 0.0), block, len(first)),
             present=add_up(present.astype(np.int64), block, len(first)),
+            others=add_up(other_than(values, usual).astype(np.int64), block, len(first)),
             moments=second_moments(shifted),
             origin=origin,
             unit=np.ones(len(columns)),
+            usual=usual,
         )
 
     @property
     def total(self) -> int:
         """Rows in all."""
         return int(self.rows.sum())
+
+    @property
+    def second(self) -> Floats:
+        """Per column the value that all rows have which do not have the usual one; NaN if they differ.
+
+        With z the distance to the usual value and n other rows, (sum z)^2 = n sum z^2 exactly if all n are equal.
+        """
+        width, base = len(self.columns), (self.usual - self.origin) / self.unit
+        values, both, present = (np.diag(self.moments[rows, cols]) for rows, cols in _corners(width))
+        count = self.others.sum(axis=0)
+        first = self.sums.sum(axis=0) - self.present.sum(axis=0) * base
+        square = values - 2.0 * base * both + base**2 * present
+        alike = (count > 0) & (np.abs(first**2 - count * square) <= _ALIKE * count * square)
+        return np.where(alike, self.usual + self.unit * first / np.maximum(count, 1), np.nan)
+
+    def counted_from(self, usual: Floats) -> Tally:
+        """The same tally with other usual values; where they cannot be told from the rest, without."""
+        same = (self.usual == usual) | (np.isnan(self.usual) & np.isnan(usual))
+        turned = ~same & (self.second == usual)
+        others = np.where(turned, self.present - self.others, np.where(same, self.others, self.present))
+        return replace(self, usual=np.where(same | turned, usual, np.nan), others=others)
 
     def rebased(self, origin: Floats, unit: Floats) -> Tally:
         """The same tally with values kept as (x - origin) / unit."""
@@ -129,7 +161,7 @@ class Tally:
         if self.constants != other.constants:
             raise ContractMismatch("The two tallies took knots or units from different data; craft one onto the other.")
         check_new(self.pieces, other.pieces)
-        other = other.rebased(self.origin, self.unit)
+        other = other.rebased(self.origin, self.unit).counted_from(self.usual)
         keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
         block = number_rows(keys)
         first = first_of_each(block)
@@ -144,6 +176,8 @@ class Tally:
             rows=pooled(self.rows, other.rows),
             sums=pooled(self.sums, other.sums),
             present=pooled(self.present, other.present),
+            others=pooled(self.counted_from(other.usual).others, other.others),
+            usual=other.usual,
             moments=self.moments + other.moments,
             pieces=self.pieces + other.pieces,
         )
@@ -178,3 +212,9 @@ class Tally:
         pieces = tuple(Piece.from_json(kept) for kept in header["pieces"])
         columns = tuple(header["columns"])
         return cls(header["fingerprint"], header["peer"], columns, **arrays, constants=constants, pieces=pieces)
+
+
+def _corners(width: int) -> tuple[tuple[slice, slice], ...]:
+    """Where the moments of values, of values with presence, and of presence stand."""
+    value, presence = slice(0, width), slice(width, 2 * width)
+    return (value, value), (value, presence), (presence, presence)

@@ -18,6 +18,9 @@ from tests.engines import worlds
 from tests.engines.worlds import CONTRACT, Exact, assert_exact
 
 from radocraft import Contract, craft
+from radocraft.cells import standardise
+from radocraft.craft import relabelled
+from radocraft.ranking import Ranking
 from radocraft.sources import Source, open_source
 
 ENGINES = ("arrow", "csv", "duckdb", "pandas", "parquet", "polars", "postgres", "spark")
@@ -74,19 +77,39 @@ def test_every_engine_gives_the_exact_sums(engine: str, tmp_path: Path, request:
     assert_exact(craft(source, CONTRACT, "bank"), Exact.of(rows))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_labels_by_rank(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    contract = Contract.model_validate(
+        {**(spelled := CONTRACT.model_dump(mode="json")), "label": {**spelled["label"], "held_by": ["insurer"]}}
+    )
+    rows = worlds.table()
+    plain = craft(rows, contract, "bank")
+    cells = standardise(plain, contract)
+    weights = np.cos(np.arange(len(cells.columns)))
+    ranking = Ranking(weights, cells.centre, cells.scale, cells.codes, plain.rows // 3)
+    found = relabelled(plain, hold(engine, rows, tmp_path, request), contract, ranking)
+    expected = relabelled(plain, rows, contract, ranking)
+    for name in ("codes", "labels", "rows", "present"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(found.sums, expected.sums, rtol=1e-9, atol=1e-9)
+    positive = expected.labels == 1
+    assert expected.rows[positive].sum() == (plain.rows // 3).sum()
+
+
 def wide(rows: int, width: int) -> tuple[Contract, pa.Table]:
     features = "\n".join(f'x{at:02} = "numeric"' for at in range(width))
     contract = Contract.parse(f"""
 name = "wide"
 label = {{ column = "y", positive = 1, negative = 0 }}
-shared = [{{ name = "s", categories = [0, 1, 2] }}]
+shared = [{{ name = "s", categories = [0, 1, 2] }}, {{ name = "t", edges = [2, 3] }}]
 [peers.bank.features]
 {features}
 """)
     rng = np.random.default_rng(1)
     columns = {f"x{at:02}": pa.array(rng.normal(3.0 * at, 1 + at, rows)) for at in range(width)}
     columns["x01"] = pa.array([None if at % 7 == 0 else float(at) for at in range(rows)], pa.float64())
-    return contract, pa.table({"y": rng.integers(0, 2, rows), "s": rng.integers(0, 3, rows), **columns})
+    steps = pa.array([None if at % 11 == 0 else at % 6 for at in range(rows)], pa.int32())
+    return contract, pa.table({"y": rng.integers(0, 2, rows), "s": rng.integers(0, 3, rows), "t": steps, **columns})
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -98,7 +121,8 @@ def test_narrow_and_wide_moments_are_exact(
     names = tuple(f"x{at:02}" for at in range(width))
     exact = Exact({}, {}, names)
     for row in rows.to_pylist():
-        block = (row["s"], 1 if row["y"] else -1)
+        step = 3 if row["t"] is None else int(np.searchsorted([2, 3], row["t"], side="right"))
+        block = (row["s"], step, 1 if row["y"] else -1)
         exact.rows[block] = exact.rows.get(block, 0) + 1
         values = [np.nan if row[name] is None else row[name] for name in names]
         exact.values.setdefault(block, []).append(values)

@@ -166,7 +166,7 @@ def test_names_are_told_apart_by_case():
         ({"owner": [0, 1, 2, 1]}, WrongType, "'owner'"),
         ({"income": [datetime.date(2020, 1, 1)] * 4}, WrongType, "neither number, truth value nor text"),
         ({"age": [[1]] * 4, "income": [{"a": 1}] * 4}, WrongType, "'age', 'income'"),
-        ({"bad": [0, 1, 2, 1]}, UnknownLabel, "other than '1' and '0'"),
+        ({"bad": [0, 1, 2, 1]}, UnknownLabel, "other than '0' and '1'"),
         ({"bad": [0, 1, None, 1]}, UnknownLabel, "missing in some rows"),
         ({"bad": ["a", "b", "a", "b"]}, UnknownLabel, r"\[label\]"),
         ({"bad": [datetime.date(2020, 1, 1)] * 4}, UnknownLabel, r"\[label\]"),
@@ -226,4 +226,4 @@ def test_progress_is_told_to_the_end():
     told = []
     contract = Contract.parse(CONTRACT)
     craft(pa.table(GOOD), contract, "bank", progress=lambda *news: told.append(news))
-    assert (told[0], told[-1]) == (("block sums", 0, 0), ("moments", 4, 4))
+    assert (told[0], told[-1]) == (("sums and moments", 0, 4), ("sums and moments", 4, 4))

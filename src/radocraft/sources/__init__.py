@@ -57,7 +57,7 @@ def open_source(
     >>> import pyarrow as pa
     >>> source = open_source(pa.table({"age": [31, 52], "town": ["Bern", None]}))
     >>> source.kinds()
-    {'age': 'number', 'town': 'text'}
+    {'age': 'integer', 'town': 'text'}
     """
     source = _opened(data, table, Settings(memory_limit, temp_directory, exact))
     return source if rows is None else RangedSource(source, Rows(*rows))

@@ -58,8 +58,15 @@ class Source(Protocol):
         """The engine's most exact sum of doubles."""
 
     @property
+    def room(self) -> int:
+        """How many bytes of sums may be kept here while rows are handed out; 0 where handing them out is dear."""
+
+    @property
     def pieces(self) -> tuple[Piece, ...]:
         """What tells these rows from others, for a tally to remember."""
+
+    def row_count(self) -> int:
+        """How many rows there are, 0 where only reading them all would tell."""
 
     def kinds(self) -> dict[str, Kind]:
         """The table's columns, in order, and how the engine holds each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,17 @@ from radocraft.pieces import Piece, piece_of_file, piece_of_table
 from radocraft.sources.base import ROWS, Settings
 
 _CELLS = 2**21
+_ROOM = 2**29
+_LITTLE_ROOM = 2**25
+"""Under a limit on its memory the engine keeps block sums itself: it can put them to disk."""
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     # The statistics in a Parquet file leave NaN out; DuckDB would decide from them that there is none.
     "disabled_optimizers": "statistics_propagation",
 }
 _TEXT_FILES = (".csv", ".tsv", ".txt")
-_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM")
+_INTEGER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+_NUMBER = re.compile(r"FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM")
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,19 @@ class DuckDBSource:
     connection: duckdb.DuckDBPyConnection
     identify: Callable[[], tuple[Piece, ...]] = tuple
     sum_function: str = "fsum"
+    room: int = _ROOM
+    knows_its_rows: bool = True
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """The files, or the table."""
         return self.identify()
+
+    def row_count(self) -> int:
+        """From the file's metadata; text has none."""
+        if not self.knows_its_rows:
+            return 0
+        return int(self.table(exp.select(exp.func("COUNT", exp.Star()).as_("rows")).from_(ROWS))["rows"][0].as_py())
 
     def kinds(self) -> dict[str, Kind]:
         """The view's columns and their kinds."""
@@ -86,7 +98,7 @@ def from_memory(data: Any, settings: Settings) -> DuckDBSource:
         ) from error
     connection, name = _connect(settings), type(data).__name__
     connection.register(ROWS.sql(), table)
-    return DuckDBSource(name, connection, lambda: (piece_of_table(name, table),))
+    return DuckDBSource(name, connection, lambda: (piece_of_table(name, table),), room=_room(settings))
 
 
 def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
@@ -107,7 +119,8 @@ def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
     options = "header = true, all_varchar = true" if kinds == {"text"} else "union_by_name = true"
     function = "read_csv" if kinds == {"text"} else "read_parquet"
     relation = f"{function}({listed}, {options})"
-    return _with_view(name, _connect(settings), relation, lambda: tuple(piece_of_file(file) for file in files))
+    source = _with_view(name, _connect(settings), relation, lambda: tuple(piece_of_file(file) for file in files))
+    return replace(source, knows_its_rows=kinds == {"parquet"}, room=_room(settings))
 
 
 def from_database(data: Any, table: str | None, settings: Settings) -> DuckDBSource:
@@ -128,7 +141,12 @@ def from_database(data: Any, table: str | None, settings: Settings) -> DuckDBSou
         raise DataError(f"A {type(data).__name__} has no tables to name; leave `table` out.")
     place = Path(data).name if isinstance(data, str | Path) else "connection"
     relation = exp.to_table(table, dialect="duckdb").sql("duckdb", identify=True)
-    return _with_view(table, connection, relation, lambda: (Piece(str(table), f"duckdb {place} {relation}"),))
+    source = _with_view(table, connection, relation, lambda: (Piece(str(table), f"duckdb {place} {relation}"),))
+    return replace(source, room=_room(settings))
+
+
+def _room(settings: Settings) -> int:
+    return _ROOM if settings.memory_limit is None else _LITTLE_ROOM
 
 
 def _with_view(
@@ -149,8 +167,11 @@ def _connect(settings: Settings, database: str | Path | None = None) -> duckdb.D
         config["threads"] = 1
     try:
         if database is None:
-            return duckdb.connect(config=config)
-        return duckdb.connect(str(database), read_only=True, config=config)
+            connection = duckdb.connect(config=config)
+        else:
+            connection = duckdb.connect(str(database), read_only=True, config=config)
+        connection.execute("SET enable_progress_bar = false")  # in a notebook it would print its own beside ours
+        return connection
     except duckdb.IOException as error:
         raise FileError(f"'{database}' cannot be opened as a DuckDB database: {error}") from error
     except duckdb.Error as error:
@@ -180,19 +201,20 @@ def _kind(duckdb_type: str) -> Kind:
         return "boolean"
     if duckdb_type.startswith(("VARCHAR", "ENUM", '"NULL"')):
         return "text"
+    if _INTEGER.fullmatch(duckdb_type):
+        return "integer"
     return "number" if _NUMBER.fullmatch(duckdb_type) else "other"
 
 
 @contextmanager
 def _explaining(name: str) -> Iterator[None]:
+    """Say what went wrong; an interruption comes as any of these, a failure in the middle of a stream as OSError."""
     try:
         yield
-    except duckdb.InterruptException as error:
-        raise KeyboardInterrupt from error
-    except (duckdb.Error, pa.ArrowException) as error:
-        first = str(error).strip().splitlines()[0]
-        raise DataError(f"'{name}' could not be read: {first}") from error
-    except RuntimeError as error:
-        if "interrupted" in str(error).lower():
+    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if isinstance(error, duckdb.InterruptException) or "interrupted" in first.lower():
             raise KeyboardInterrupt from error
-        raise
+        if isinstance(error, RuntimeError):
+            raise
+        raise DataError(f"'{name}' could not be read: {first}") from error

@@ -27,7 +27,8 @@ from radocraft.sources.driver import driver
 from radocraft.sources.statement import written
 
 SCHEMES = ("postgresql://", "postgres://")
-_NUMBERS = ("smallint", "integer", "bigint", "real", "double precision", "numeric")
+_INTEGERS = ("smallint", "integer", "bigint")
+_NUMBERS = ("real", "double precision", "numeric")
 _TEXTS = ("text", "character varying", "character", "citext", "name")
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _ONE_ORDER = ("SET LOCAL max_parallel_workers_per_gather = 0", "SET LOCAL synchronize_seqscans = off")
@@ -50,11 +51,16 @@ class PostgresSource:
     columns: dict[str, Kind]
     begin: tuple[str, ...]
     sum_function: str = "SUM"
+    room: int = 0
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """The table, by its name."""
         return (Piece(self.name, f"postgres {self.relation.sql('postgres')}"),)
+
+    def row_count(self) -> int:
+        """Not known without reading."""
+        return 0
 
     def kinds(self) -> dict[str, Kind]:
         """The table's columns and their kinds."""
@@ -145,6 +151,8 @@ def _kind(type_kind: str, type_name: str) -> Kind:
         return "text"
     if type_name == "boolean":
         return "boolean"
+    if type_name in _INTEGERS:
+        return "integer"
     return "number" if type_name in _NUMBERS else "other"
 
 

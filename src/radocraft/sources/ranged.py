@@ -41,9 +41,18 @@ class RangedSource:
         return self.whole.sum_function
 
     @property
+    def room(self) -> int:
+        """The engine's."""
+        return self.whole.room
+
+    @property
     def pieces(self) -> tuple[Piece, ...]:
         """The pieces of the whole, with their range."""
         return tuple(replace(piece, rows=self.rows) for piece in self.whole.pieces)
+
+    def row_count(self) -> int:
+        """Not known without reading."""
+        return 0
 
     def kinds(self) -> dict[str, Kind]:
         """Those of the whole."""

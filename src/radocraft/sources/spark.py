@@ -28,7 +28,8 @@ from radocraft.sources.base import ROWS, Settings
 from radocraft.sources.driver import driver
 from radocraft.sources.statement import written
 
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = ("float", "double", "decimal")
 _TEXTS = ("string", "varchar", "char")
 
 
@@ -39,6 +40,7 @@ class SparkSource:
     name: str
     frame: Any
     sum_function: str = "SUM"
+    room: int = 0
     view: str = field(default_factory=lambda: f"radocraft_{uuid4().hex}")
 
     def __post_init__(self) -> None:
@@ -48,6 +50,10 @@ class SparkSource:
     def pieces(self) -> tuple[Piece, ...]:
         """The frame, by what it is computed from."""
         return (Piece(self.name, f"spark {self.frame.semanticHash()}"),)
+
+    def row_count(self) -> int:
+        """Not known without reading."""
+        return 0
 
     def kinds(self) -> dict[str, Kind]:
         """The frame's columns and their kinds."""
@@ -117,6 +123,8 @@ def _kind(spark_type: str) -> Kind:
         return "text"
     if base == "boolean":
         return "boolean"
+    if base in _INTEGERS:
+        return "integer"
     return "number" if base in _NUMBERS else "other"
 
 

@@ -1,0 +1,151 @@
+"""One pass over the rows gives what the engine's own GROUP BY and a second pass give."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sqlglot import exp
+
+from radocraft import Contract
+from radocraft.encoding import Reader
+from radocraft.expressions import binned, coded, counted, number, stepped
+from radocraft.sources import open_source
+from radocraft.sources.base import ROWS
+from radocraft.stream import Grid, Running, stream_totals, streams, sum_batch
+from radocraft.totals import Shift, ask_totals
+
+CONTRACT = Contract.parse("""
+name = "stream"
+label = { column = "y", positive = 1, negative = 0 }
+[[shared]]
+name = "age"
+edges = [20, 21, 22]
+[[shared]]
+name = "town"
+categories = ["a", "b"]
+[[shared]]
+name = "rating"
+categories = [3, 4, 5]
+[peers.bank.features]
+x = "numeric"
+z = "numeric"
+flag = "boolean"
+""")
+WIDTH = 3
+
+
+def table(seed: int, rows: int, missing: float, label: tuple[int | None, ...] = (0, 1)) -> pa.Table:
+    rng = np.random.default_rng(seed)
+
+    def gaps(values: list, instead: object) -> list:
+        return [instead if gone else value for value, gone in zip(values, rng.random(rows) < missing, strict=True)]
+
+    return pa.table(
+        {
+            "y": pa.array([label[at] for at in rng.integers(0, len(label), rows)], pa.int64()),
+            "age": pa.array(gaps(rng.integers(17, 26, rows).tolist(), None), pa.int32()),
+            "town": pa.array(gaps(rng.choice(["a", "b", "c"], rows).tolist(), None), pa.string()),
+            "rating": pa.array(gaps(rng.integers(1, 8, rows).tolist(), None), pa.int8()),
+            "x": pa.array(gaps(np.maximum(rng.normal(size=rows), 0.0).tolist(), float("nan")), pa.float64()),
+            "z": pa.array(gaps(rng.normal(5, 2, rows).tolist(), None), pa.float32()),
+            "flag": pa.array(gaps(rng.random(rows).__gt__(0.5).tolist(), None), pa.bool_()),
+        }
+    )
+
+
+def reading(rows: pa.Table) -> tuple:
+    source = open_source(rows)
+    shift = Shift(np.array([0.0, 0.0, 4.0]), np.array([1.0, 1.0, 2.0]), usual=np.array([np.nan, 0.0, np.nan]))
+    return source, Reader(CONTRACT, "bank", source.kinds()), shift
+
+
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 300), missing=st.sampled_from([0.0, 0.01, 0.5, 1.0]))
+@settings(max_examples=25)
+def test_one_pass_equals_two(seed, rows, missing):
+    source, reader, shift = reading(table(seed, rows, missing))
+    assert streams(source, reader)
+    one, two = stream_totals(source, reader, shift), ask_totals(source, reader, shift)
+    for name in ("codes", "labels", "rows", "present", "others"):
+        assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    assert_allclose(one.sums, two.sums, rtol=1e-12, atol=1e-12)
+    assert_allclose(one.moments, two.moments, rtol=1e-12, atol=1e-12)
+    values = np.array(source.table(exp.select("x").from_("radocraft_rows")).column("x").to_pylist(), dtype=float)
+    assert one.others[:, 1].sum() == np.count_nonzero(values > 0)
+    assert not one.unlabelled
+    assert not one.misread
+
+
+def test_rows_without_a_label_and_cells_without_a_reading_show():
+    source, reader, shift = reading(table(1, 100, 0.1, label=(0, 1, None, 7)))
+    assert stream_totals(source, reader, shift).unlabelled
+    rows = table(1, 100, 0.1)
+    rows = rows.set_column(rows.column_names.index("x"), "x", pa.array(["1.5"] * 99 + ["much"]))
+    source, reader, shift = reading(rows)
+    assert stream_totals(source, reader, shift).misread
+    assert ask_totals(source, reader, shift).misread
+
+
+@pytest.mark.parametrize("cells", [[np.inf, 1.0, np.nan], [np.inf, -np.inf, 2.0]])
+def test_infinities_end_in_moments_that_are_not_finite(cells):
+    running = Running(2, 1)
+    running.add(sum_batch(pa.record_batch({"place": pa.array([0, 1, 1], pa.int32()), "value": pa.array(cells)}), 2, ()))
+    assert not np.isfinite(running.moments[0, 0])
+
+
+@given(cut=st.lists(st.integers(1, 5000), max_size=4), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_batches_may_be_cut_anywhere_and_gaps_may_begin_late(cut, seed):
+    rng = np.random.default_rng(seed)
+    count = sum(cut) + 5000
+    values = rng.normal(size=(count, 2))
+    values[count - 1000 :, 1][rng.random(1000) < 0.3] = np.nan
+    places = rng.integers(0, 7, count).astype(np.int32)
+    whole, pieces = Running(7, 2), Running(7, 2)
+    bounds = np.cumsum([0, *cut, 5000])
+    for running, edges in ((whole, [0, count]), (pieces, bounds)):
+        for low, high in pairwise(edges):
+            columns = {"place": places[low:high], "v0": values[low:high, 0], "v1": values[low:high, 1]}
+            running.add(sum_batch(pa.record_batch(columns), 7, running.gaps))
+    assert_array_equal(whole.rows, pieces.rows)
+    assert_array_equal(whole.present(np.arange(7)), pieces.present(np.arange(7)))
+    assert_allclose(whole.sums, pieces.sums, rtol=1e-12, atol=1e-12)
+    assert_allclose(whole.moments, pieces.moments, rtol=1e-12, atol=1e-12)
+
+
+def test_more_blocks_than_there_is_room_for_are_left_to_the_engine():
+    codes = ", ".join(str(at) for at in range(40))
+    shared = "\n".join(f'[[shared]]\nname = "{name}"\ncategories = [{codes}]' for name in ("age", "rating"))
+    many = Contract.parse(f"""
+name = "many"
+label = {{ column = "y", positive = 1, negative = 0 }}
+{shared}
+[peers.bank.features]
+x = "numeric"
+""")
+    source, reader, _ = reading(table(1, 10, 0.0))
+    wide = replace(reader, contract=many)
+    assert streams(source, wide)
+    assert not streams(replace(source, room=8 * Grid(wide).size), wide)
+    assert not streams(replace(source, room=0), reader)
+
+
+@given(low=st.integers(-5, 5), count=st.integers(1, 6))
+@settings(max_examples=20)
+def test_whole_numbers_are_coded_as_others_are(low, count):
+    source = open_source(pa.table({"n": pa.array([None, *range(-15, 20), 2**60, -(2**60)], pa.int64())}))
+    steps = tuple(range(low, low + count))
+    raw = exp.column("n", quoted=True)
+    asked = {
+        "stepped": stepped(raw, low, low + count - 1),
+        "binned": binned(number(raw, "integer"), tuple(map(float, steps))),
+        "counted": counted(raw, low, low + count - 1),
+        "coded": coded(raw, "integer", steps),
+    }
+    found = source.table(exp.select(*(code.as_(name) for name, code in asked.items())).from_(ROWS))
+    assert found["stepped"].to_pylist() == found["binned"].to_pylist()
+    assert found["counted"].to_pylist() == found["coded"].to_pylist()
