@@ -56,7 +56,7 @@ def outputs(exact: Bounded, privacy: Privacy, count: int) -> np.ndarray:
 
 
 def exact_outputs(exact: Bounded, privacy: Privacy) -> np.ndarray:
-    place = {tuple(key): at for at, key in enumerate(private.public_blocks(CONTRACT).tolist())}
+    place = {tuple(key): at for at, key in enumerate(private.public_blocks(CONTRACT, "bank").tolist())}
     rows, values = np.zeros(len(place)), np.zeros((len(place), 2))
     for at, key in enumerate(np.column_stack([exact.codes, exact.labels]).tolist()):
         rows[place[tuple(key)]], values[place[tuple(key)]] = exact.rows[at], exact.sums[at]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.property.worlds import agree
 
+import radocraft as rc
 from radocraft.cells import ROLLED
 from radocraft.errors import ContractMismatch, OneClass, PolicyError, PolicyRefusal
 from radocraft.policy import Policy, release
@@ -71,7 +72,7 @@ def test_a_sum_of_few_present_values_does_not_leave_either():
 def test_a_column_with_few_values_in_all_is_kept_back():
     contract = agree([1], [2])
     tally = tally_of({(0, 1): 6, (0, -1): 6}, contract, {(0, 1): 4})
-    with pytest.raises(PolicyRefusal, match="too few present values") as raised:
+    with pytest.raises(PolicyRefusal, match="too few present") as raised:
         release(tally, contract, Policy(min_rows=5))
     assert raised.value.exit_code == 4
 
@@ -116,3 +117,10 @@ def test_a_constant_column_is_noted():
     assert released.notes == ("'x0_0' is constant: it carries nothing",)
     assert released.cells.scale[0] == 1.0
     np.testing.assert_allclose(released.cells.sums[:, 0], 0.0, atol=1e-6)
+
+
+def test_a_limit_above_every_label_is_refused_with_categories_too():
+    """All categories end up as one, which is still too small of a label: there is nothing left to merge it with."""
+    contract, tables = rc.example_peers(rows=300)
+    with pytest.raises(PolicyRefusal, match="not even their total may leave"):
+        release(rc.craft(tables["bank"], contract, "bank"), contract, Policy(250))

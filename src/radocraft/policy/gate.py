@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ from radocraft.arrays import Ints, number_rows
 from radocraft.cells import ROLLED, Cells, constant_features, standardise
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
-from radocraft.features import show
-from radocraft.policy.limits import Contributors, Limits
-from radocraft.policy.rare import support, without_rare, without_small_pairs
-from radocraft.policy.recoding import recode, released_cells
+from radocraft.labels import Number
+from radocraft.policy.detail import even_sums
+from radocraft.policy.limits import Contributors, Counts, Limits
+from radocraft.policy.rare import Least, row_counts, without_rare, without_small_pairs
+from radocraft.policy.reasons import HeldBack, held_back
+from radocraft.policy.recoding import encoded_by, mixes_of, recode, released_cells
 from radocraft.policy.rolling import rolled_up
 from radocraft.policy.rules import Policy
 from radocraft.tally import Tally
@@ -25,8 +27,10 @@ class Release:
     """Cells that passed the gate, with what the gate did to them.
 
     ``noise`` is None, or what a learner needs to know about the noise in the
-    cells. ``largest_shares`` is for the reviewer alone and does not leave: the
-    largest share one row has in a cell's sum, by column, where it is known.
+    cells. Two things are for the reviewer alone and do not leave:
+    ``largest_shares``, the largest share one row has in a cell's sum, by column,
+    where it is known; and ``held_back``, blocks that are only shown rolled up.
+    ``ledger`` is the file, if the policy names one, that must know before it leaves.
     """
 
     contract: Contract
@@ -39,10 +43,17 @@ class Release:
     notes: tuple[str, ...] = field(default=())
     noise: dict[str, Any] | None = None
     largest_shares: dict[str, float] = field(default_factory=dict)
+    held_back: tuple[HeldBack, ...] = field(default=())
+    ledger: str | None = None
 
 
 def release(
-    tally: Tally, contract: Contract, policy: Policy | None = None, contributors: Contributors | None = None
+    tally: Tally,
+    contract: Contract,
+    policy: Policy | None = None,
+    contributors: Contributors | None = None,
+    *,
+    notes: tuple[str, ...] = (),
 ) -> Release:
     """Let a tally through the gate, rolling up what is too small to leave.
 
@@ -54,6 +65,8 @@ def release(
         The peer's rules; those of `Policy()` if None.
     contributors
         Needed where the policy has a dominance rule; see `radocraft.contributors`.
+    notes
+        What else a reader of the part has to know.
 
     Examples
     --------
@@ -72,24 +85,38 @@ def release(
     """
     policy = policy or Policy()
     check_scope(tally, contract, policy)
-    merged, notes = without_rare(tally, contract, policy.limit)
+    least = Least(policy.limit, policy.least_count)
+    merged, rare = without_rare(tally, contract, least)
     exact = standardise(without_small_pairs(merged, contract, policy.limit), contract)
     check_labels(exact, contract, policy)
-    limits = limits_of(exact, support(merged, contract), policy, contributors)
-    codes = cell_codes(limits, policy)
+    limits = limits_of(exact, row_counts(merged, contract, least), policy, contributors)
+    codes = cell_codes(limits, policy, contract)
+    found = recode(limits, codes)
+    mixes = mixes_of(limits, contract, codes, found)
+    sums = even_sums(limits, found, encoded_by(mixes, contract, len(codes)))
+    cells = released_cells(exact, contract, found, mixes, sums)
     moved = (codes == ROLLED).any(axis=1)
     constant = [f"'{name}' is constant: it carries nothing" for name in constant_features(exact, contract)]
     return Release(
         contract=contract,
-        cells=released_cells(exact, contract, codes, recode(limits, codes)),
+        cells=without_few_missing(cells, least.count),
         mode=policy.mode,
         guarantee=policy.guarantee,
         min_rows=policy.limit,
         blocks_rolled_up=int(moved.sum()),
         rows_rolled_up=int(exact.rows[moved].sum()),
-        notes=(*notes, *constant),
+        notes=(*notes, *rare, *constant),
         largest_shares=largest_shares(limits, codes),
+        held_back=held_back(limits, codes, contract, policy),
+        ledger=policy.ledger,
     )
+
+
+def without_few_missing(cells: Cells, least: int) -> Cells:
+    """The cells, silent about missing values of a column where some cell misses a few: no learner needs to know."""
+    missing = cells.rows[:, None] - cells.present
+    few = ((missing > 0) & (missing < least)).any(axis=0)
+    return replace(cells, present=np.where(few, cells.rows[:, None], cells.present))
 
 
 def largest_shares(limits: Limits, codes: Ints) -> dict[str, float]:
@@ -102,10 +129,10 @@ def largest_shares(limits: Limits, codes: Ints) -> dict[str, float]:
     return {name: float(share) for name, share in zip(limits.cells.columns, shares, strict=True) if share > 0}
 
 
-def limits_of(exact: Cells, support: Ints, policy: Policy, contributors: Contributors | None) -> Limits:
+def limits_of(exact: Cells, counts: Counts, policy: Policy, contributors: Contributors | None) -> Limits:
     """The policy's limits on these blocks."""
     if policy.dominance is None or policy.mode == "none":
-        return Limits(exact, support, policy.limit)
+        return Limits(exact, counts, policy.limit)
     if contributors is None:
         raise PolicyRefusal(
             "The policy's rule on dominance needs to know each cell's largest contributors, and they are not at hand. "
@@ -113,14 +140,20 @@ def limits_of(exact: Cells, support: Ints, policy: Policy, contributors: Contrib
         )
     if not (np.array_equal(contributors.codes, exact.codes) and np.array_equal(contributors.labels, exact.labels)):
         raise PolicyRefusal("The largest contributors are of another table than the tally. Craft the whole table anew.")
-    return Limits(exact, support, policy.limit, policy.dominance, contributors)
+    return Limits(exact, counts, policy.limit, policy.dominance, contributors)
 
 
-def cell_codes(limits: Limits, policy: Policy) -> Ints:
+def cell_codes(limits: Limits, policy: Policy, contract: Contract) -> Ints:
     """The codes each block leaves under."""
     if policy.signatures == "labels-only":
         return np.full_like(limits.cells.codes, ROLLED)
-    return rolled_up(limits, policy.mixed_labels and policy.mode != "none")
+    if policy.mixed_labels and isinstance(contract.label, Number) and not contract.label.edges:
+        raise PolicyRefusal(
+            "The policy's rule mixed_labels speaks of labels in a signature, and this contract's label is a number "
+            "without bins. Agree on `edges` for it, or take mixed_labels out of the policy."
+        )
+    mixed = policy.mixed_labels and policy.mode != "none" and contract.labelled(limits.cells.peer)
+    return rolled_up(limits, mixed)
 
 
 def check_scope(tally: Tally, contract: Contract, policy: Policy) -> None:
@@ -150,16 +183,19 @@ def check_scope(tally: Tally, contract: Contract, policy: Policy) -> None:
 
 
 def check_labels(cells: Cells, contract: Contract, policy: Policy) -> None:
-    """Both labels must occur, in enough rows to show at least their totals."""
-    if len({*cells.labels.tolist()}) < 2:
+    """At least two labels must occur, each of them in enough rows to show at least their total."""
+    if isinstance(contract.label, Number):
+        if contract.label.column in constant_features(cells, contract):
+            raise OneClass(f"The label '{contract.label.column}' is the same in all rows at '{cells.peer}'.")
+    elif contract.labelled(cells.peer) and len({*cells.labels.tolist()}) < 2:
         raise OneClass(
             f"Only one value of the label '{contract.label.column}' occurs at '{cells.peer}'. "
-            "A model needs both; check [label] in the contract, or give more rows."
+            "A model needs two at least; check [label] in the contract, or give more rows."
         )
-    for value, sign in zip(contract.label.values, (-1, 1), strict=True):
-        whole = cells.labels == sign
-        if cells.rows[whole].sum() < policy.limit:
+    for code, name in contract.label_names.items():
+        whole = cells.labels == code
+        if whole.any() and cells.rows[whole].sum() < policy.limit:
             raise PolicyRefusal(
-                f"'{cells.peer}' has fewer than {policy.limit} rows with label '{show(value)}', so not even their "
+                f"'{cells.peer}' has fewer than {policy.limit} rows with label '{name}', so not even their "
                 "total may leave. Give more rows; lower min_rows only if your data officer agrees."
             )

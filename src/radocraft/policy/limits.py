@@ -49,6 +49,42 @@ class Contributors:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """Numbers of rows, beside those of blocks, that leave or follow from what does; see `rare.row_counts`.
+
+    Parameters
+    ----------
+    rows
+        Per block and count.
+    owner
+        Of which column each count speaks.
+    least
+        The fewest rows of each, but for none.
+    """
+
+    rows: Ints
+    owner: Ints
+    least: Ints
+
+    def few(self, group: Ints, pick: Ints) -> Truths:
+        """Per group of the blocks ``pick`` and count, whether it tells of some rows, but of too few."""
+        total = add_up(self.rows[pick], group, int(group.max(initial=-1)) + 1)
+        out: Truths = (total > 0) & (total < self.least)
+        return out
+
+    @classmethod
+    def none(cls, blocks: int) -> Counts:
+        """No number but those of the blocks themselves."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(np.empty((blocks, 0), dtype=np.int64), nothing, nothing)
+
+    def only(self, column: int) -> Counts:
+        """Those that speak of one column."""
+        own = self.owner == column
+        return Counts(self.rows[:, own], self.owner[own], self.least[own])
+
+
+@dataclass(frozen=True)
 class Limits:
     """The rules a group of exact blocks must keep, whatever it is released as.
 
@@ -56,31 +92,34 @@ class Limits:
     ----------
     cells
         The exact blocks.
-    support
-        Per block and column: how many rows can be behind a sum.
+    counts
+        Further numbers of rows.
     rows
-        The fewest rows of a group, and behind a sum.
+        The fewest rows of a group.
     dominance, contributors
         If given, how much of a sum a few rows may make up, and what they do.
     """
 
     cells: Cells
-    support: Ints
+    counts: Counts
     rows: int
     dominance: Dominance | None = None
     contributors: Contributors | None = None
 
     def broken(self, group: Ints, pick: Ints) -> Truths:
         """Which groups of the blocks ``pick``, numbered from 0 by ``group``, are too small to leave."""
+        return np.logical_or(self.small(group, pick), self.dominated(group, pick))
+
+    def dominated(self, group: Ints, pick: Ints) -> Truths:
+        """Which groups have a sum that is mostly one or a few rows'."""
         groups = int(group.max(initial=-1)) + 1
-        broken = self.few(group, pick)
-        gaps = np.flatnonzero((self.support < self.cells.rows[:, None]).any(axis=0))
-        for column in gaps:
-            behind = np.bincount(group, self.support[pick, column], groups)
-            broken |= (behind > 0) & (behind < self.rows)
-        if self.dominance is not None and self.contributors is not None:
-            broken |= dominated(*self.contributors.pooled(group, pick, groups), self.dominance).any(axis=1)
-        return broken
+        if self.dominance is None or self.contributors is None:
+            return np.zeros(groups, dtype=bool)
+        return np.asarray(dominated(*self.contributors.pooled(group, pick, groups), self.dominance).any(axis=1))
+
+    def small(self, group: Ints, pick: Ints) -> Truths:
+        """Which groups have fewer rows than the limit, or some further number of rows under it."""
+        return np.logical_or(self.few(group, pick), self.counts.few(group, pick).any(axis=1))
 
     def few(self, group: Ints, pick: Ints) -> Truths:
         """Which groups have fewer rows than the limit."""

@@ -14,16 +14,19 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.sparse import csr_array
+from scipy.special import ndtri
 
 from radocraft.arrays import Floats, Ints, add_up, number_rows
 from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
 from radocraft.errors import PolicyRefusal
 from radocraft.policy.gate import Release
-from radocraft.policy.limits import Limits
+from radocraft.policy.limits import Counts, Limits
+from radocraft.policy.reasons import listed
 from radocraft.policy.rolling import rolled_up
 from radocraft.policy.rules import Policy, Privacy
+from radocraft.policy.shrink import without_noise
 from radocraft.privacy.accounting import rho_of
 from radocraft.privacy.bounded import COARSE, GRID, Bounded
 from radocraft.privacy.mechanism import add_noise, noise_scale
@@ -43,18 +46,23 @@ def release_bounded(exact: Bounded, contract: Contract, policy: Policy) -> Relea
     moments = noisy_moments(exact, privacy, spend)
     cells = assemble(exact, contract, (keys, counts, sums), moments, spend)
     limit = max(policy.min_rows, int(np.ceil(_CLEAR * spend.count_noise)))
+    check_labels(cells, contract, policy, spend)
     codes = noisy_codes(cells, limit, policy)
     moved = (codes == ROLLED).any(axis=1)
     return Release(
         contract=contract,
-        cells=cells.grouped(codes) if policy.signatures == "labels-only" else by_cell(cells.grouped(codes)),
+        cells=cells.grouped(codes)
+        if policy.signatures == "labels-only"
+        else by_cell(shrunk_cells(cells, codes, spend)),
         mode=policy.mode,
         guarantee=policy.guarantee,
         min_rows=policy.min_rows,
         blocks_rolled_up=int(moved.sum()),
         rows_rolled_up=int(max(cells.rows[moved].sum(), 0)),
         notes=tuple(warnings(cells, spend)),
-        noise=spend.told(),
+        noise={**spend.told(), "totals": cells.total_noise},
+        held_back=listed(cells, codes, contract, lambda _: f"its noisy count is under {limit}"),
+        ledger=policy.ledger,
     )
 
 
@@ -80,7 +88,7 @@ class Spend:
     def threshold(self) -> float:
         """A noisy count above it shows no block that one unit alone has filled, but with probability delta / 2."""
         most = self.privacy.rows_per_person
-        return most + self.count_noise * float(norm.isf(self.privacy.delta / 2.0 / most))
+        return most + self.count_noise * float(-ndtri(self.privacy.delta / 2.0 / most))
 
     def told(self) -> dict[str, Any]:
         """What may be known about the noise."""
@@ -101,7 +109,7 @@ def noisy_blocks(exact: Bounded, contract: Contract, privacy: Privacy, spend: Sp
     keys = np.column_stack([exact.codes, exact.labels])
     counts, sums = exact.rows, exact.sums
     if privacy.signatures == "public":
-        every = public_blocks(contract)
+        every = public_blocks(contract, exact.peer)
         place = number_rows(np.vstack([every, keys]))[len(every) :]
         counts, sums = add_up(counts, place, len(every)), add_up(sums, place, len(every))
         keys = every
@@ -111,15 +119,15 @@ def noisy_blocks(exact: Bounded, contract: Contract, privacy: Privacy, spend: Sp
     return keys[kept], rows[kept], noisy[kept, 1:] * (privacy.row_norm / GRID)
 
 
-def public_blocks(contract: Contract) -> Ints:
-    """Every agreed signature with both labels, in order."""
+def public_blocks(contract: Contract, peer: str) -> Ints:
+    """Every agreed signature with every label, in order."""
     sizes = [len(shared.codes) for shared in contract.shared]
-    if 2 * np.prod(sizes, dtype=float) > _MOST_BLOCKS:
+    if len(contract.label_codes(peer)) * np.prod(sizes, dtype=float) > _MOST_BLOCKS:
         raise PolicyRefusal(
             "The contract has too many signatures to release them all. Agree on coarser codes, or use `signatures = "
             '"threshold"` under [privacy].'
         )
-    return np.array([*product(*(range(size) for size in sizes), (-1, 1))], dtype=np.int64)
+    return np.array([*product(*(range(size) for size in sizes), contract.label_codes(peer))], dtype=np.int64)
 
 
 def noisy_moments(exact: Bounded, privacy: Privacy, spend: Spend) -> Floats:
@@ -153,29 +161,41 @@ def assemble(
         rows=rows,
         sums=sums,
         present=np.repeat(rows[:, None], sums.shape[1], axis=1),
-        shared=encoded * rows[:, None],
+        shared=csr_array(encoded * rows[:, None]),
         moments=np.block([[moments, cross], [cross.T, (outer.T * rows) @ outer]]),
         noise=spend.moment_noise,
+        total_noise=spend.sum_noise * len(rows) ** 0.5,
     )
 
 
-def noisy_codes(cells: Cells, limit: int, policy: Policy) -> Ints:
-    """The codes each block leaves under, decided on noisy counts."""
-    for sign in (-1, 1):
-        if cells.rows[cells.labels == sign].sum() < limit:
+def check_labels(cells: Cells, contract: Contract, policy: Policy, spend: Spend) -> None:
+    """The rows of every label must stand out of the noise of all its blocks together."""
+    for code in contract.label_codes(cells.peer):
+        own = cells.labels == code
+        if cells.rows[own].sum() < max(policy.min_rows, _CLEAR * spend.count_noise * own.sum() ** 0.5):
             raise PolicyRefusal(
                 f"'{cells.peer}' has too few rows of a label for this budget: the noise drowns them. "
                 "Give more rows, raise epsilon, or agree on fewer codes."
             )
+
+
+def noisy_codes(cells: Cells, limit: int, policy: Policy) -> Ints:
+    """The codes each block leaves under, decided on noisy counts."""
     if policy.signatures == "labels-only":
         return np.full_like(cells.codes, ROLLED)
-    return rolled_up(Limits(cells, np.repeat(cells.rows[:, None], len(cells.columns), axis=1), limit))
+    return rolled_up(Limits(cells, Counts.none(len(cells.rows)), limit))
+
+
+def shrunk_cells(cells: Cells, codes: Ints, spend: Spend) -> Cells:
+    """The cells these codes make, with means shrunk by their noise."""
+    blocks = np.bincount(number_rows(np.column_stack([codes, cells.labels])))
+    return without_noise(cells.grouped(codes), blocks, spend.sum_noise)
 
 
 def by_cell(cells: Cells) -> Cells:
     """Moments in which shared columns are constant inside cells: what is inside a rolled-up cell is mostly noise."""
     width = len(cells.columns)
-    outer = np.column_stack([cells.shared, cells.rows]) / cells.rows[:, None]
+    outer = np.column_stack([cells.shared.toarray(), cells.rows]) / cells.rows[:, None]
     cross = cells.sums.T @ outer
     moments = np.block([[cells.moments[:width, :width], cross], [cross.T, (outer.T * cells.rows) @ outer]])
     return replace(cells, moments=moments)

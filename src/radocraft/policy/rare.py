@@ -1,54 +1,62 @@
-"""Private columns that only a handful of rows fill.
+"""Private columns in which a handful of rows differ from the rest.
 
-A category of few rows, the rarer side of a truth value, the product of a number
-with such a category: their sums and moments are those few rows'. They are
-merged with their neighbours before anything is released.
+The sum of a category's column is a number of rows, that of a truth value too,
+however it is spelled; and where most rows have one value a sum speaks of the
+others. Such numbers of rows are cells (`row_counts`): each is 0 or large enough
+in all that leaves. What is too rare even among all rows of a label is merged
+with another category, or held back, before anything is released (`without_rare`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, Truths, number_rows
 from radocraft.contract import Contract
-from radocraft.encoding import private_columns
+from radocraft.encoding import private_columns, summed_columns
 from radocraft.features import Boolean, Categorical, Feature, Interact
+from radocraft.policy.limits import Counts
 from radocraft.policy.pairs import filled, hide_small
 from radocraft.tally import Tally
 
 
-def without_rare(tally: Tally, contract: Contract, limit: int) -> tuple[Tally, list[str]]:
-    """The tally with rare categories counted as unseen (or as the largest), and rare truth values as the other.
+@dataclass(frozen=True)
+class Least:
+    """The fewest rows behind a sum or of a category in all, and of a category or a truth value in any group."""
 
-    The notes say which, without a count.
+    rows: int
+    count: int
+
+
+def without_rare(tally: Tally, contract: Contract, least: Least) -> tuple[Tally, list[str]]:
+    """The tally with rare categories counted as another, and other columns that few rows fill as constant.
+
+    Rare is what has too few rows in all, or some but too few of a label. The
+    notes say what was done, without a count.
     """
-    tally = plain_units(tally, contract)
-    width = len(tally.columns)
-    change = np.eye(2 * width)
-    notes = []
+    tally, notes = plain_units(tally, contract), []
     for feature, where in columns_by_feature(tally, contract).items():
-        kind = contract.peers[tally.peer].features[feature]
-        if isinstance(kind, Categorical):
-            rare, target = rare_categories(tally, where, limit)
-            change[rare] = 0.0
-            change[target, rare] = 1.0
-            notes += [f"'{tally.columns[at]}' is rare: counted as '{tally.columns[target]}'" for at in rare]
-        if isinstance(kind, Boolean) and (usual := one_sided(tally, where[0], limit)) is not None:
-            change[where[0]] = 0.0
-            change[where[0], width + where[0]] = usual
-            notes.append(f"'{feature}' has one value but for a few rows: taken as constant")
-        if isinstance(kind, Interact):
-            total = support(tally, contract)[:, where].sum(axis=0)
-            thin = [at for at, rows in zip(where, total, strict=True) if 0 < rows < limit]
-            change[thin] = 0.0
-            notes += [f"'{tally.columns[at]}' is rare: left out" for at in thin]
-    if not notes:
-        return tally, notes
-    sums = np.hstack([tally.sums, tally.present]) @ change[:width].T
-    return replace(tally, sums=sums, moments=change @ tally.moments @ change.T), notes
+        while _is(Categorical, feature, tally, contract) and (step := next_merge(tally, where, least)):
+            rare, target = step
+            notes.append(f"'{tally.columns[rare]}' is rare: counted as '{tally.columns[target]}'")
+            tally = emptied(tally, rare, into=target)
+    counts = row_counts(tally, contract, least)
+    held = len(private_columns(contract, tally.peer))  # a numeric label is not held back: without it nothing is left
+    for at in np.unique(counts.owner[rarely(tally, counts, least) & (counts.owner < held)]).tolist():
+        notes.append(f"'{tally.columns[at]}' has one value but for a few rows: taken as constant")
+        tally = emptied(tally, at)
+    return tally, notes
+
+
+def rarely(tally: Tally, counts: Counts, least: Least) -> Truths:
+    """Which counts have too few rows in all, or of some label."""
+    every = np.arange(len(tally.rows))
+    by_label = counts.few(number_rows(tally.labels[:, None]), every).any(axis=0)
+    whole = replace(counts, least=np.full_like(counts.least, least.rows)).few(np.zeros_like(every), every).any(axis=0)
+    return np.asarray(by_label | whole)
 
 
 def without_small_pairs(tally: Tally, contract: Contract, limit: int) -> Tally:
@@ -59,8 +67,12 @@ def without_small_pairs(tally: Tally, contract: Contract, limit: int) -> Tally:
     as if the two features were unrelated; see `pairs`.
     """
     moments, width = tally.moments.copy(), len(tally.columns)
-    held = contract.peers[tally.peer].features
-    features = [where for name, where in columns_by_feature(tally, contract).items() if _is_indicator(held[name])]
+    told = truths(tally, contract)
+    features = [
+        own
+        for feature, where in columns_by_feature(tally, contract).items()
+        for own in ([where] if _is(Categorical, feature, tally, contract) else [[at] for at in where if told[at]])
+    ]
     for one, other in combinations(features, 2):
         left, right = _as_categories(one, width), _as_categories(other, width)
         table = np.rint(left @ tally.moments @ right.T)
@@ -73,12 +85,8 @@ def without_small_pairs(tally: Tally, contract: Contract, limit: int) -> Tally:
     return replace(tally, moments=moments)
 
 
-def _is_indicator(kind: Feature) -> bool:
-    return isinstance(kind, Categorical | Boolean)
-
-
 def _as_categories(where: list[int], width: int) -> Floats:
-    """Rows that turn (values, present) into indicators: of every category, or of false and true."""
+    """Rows that turn (values, present) into indicators: of every category, or of the usual value and the other."""
     if len(where) == 1:
         picked = np.zeros((2, 2 * width))
         picked[0, [where[0], width + where[0]]] = -1.0, 1.0
@@ -90,62 +98,123 @@ def _as_categories(where: list[int], width: int) -> Floats:
 
 
 def plain_units(tally: Tally, contract: Contract) -> Tally:
-    """The tally with indicators and products kept as they are, so that sums of indicators are counts."""
-    origin, unit = tally.origin.copy(), tally.unit.copy()
-    for feature, where in columns_by_feature(tally, contract).items():
-        if isinstance(contract.peers[tally.peer].features[feature], Categorical | Boolean | Interact):
-            origin[where], unit[where] = 0.0, 1.0
-    return tally.rebased(origin, unit)
+    """The tally with usual values as 0, and truth values and categories as 0 and 1, so that their sums are counts."""
+    held = contract.summed(tally.peer)
+    usual, others = tally.usual.copy(), tally.others.copy()
+    for at, column in enumerate(summed_columns(contract, tally.peer)):
+        kind = held[column.feature]
+        if isinstance(kind, Boolean | Categorical):
+            count = np.rint(tally.sums[:, at] * tally.unit[at] + tally.present[:, at] * tally.origin[at])
+            ones = count.astype(np.int64)
+            usual[at] = float(isinstance(kind, Boolean) and 2 * ones.sum() >= tally.present[:, at].sum())
+            others[:, at] = ones if usual[at] == 0.0 else tally.present[:, at] - ones
+    tally = replace(tally, usual=usual, others=others)
+    second = tally.second
+    two = ~np.isnan(second)
+    product = np.array(
+        [isinstance(held[c.feature], Interact) for c in summed_columns(contract, tally.peer)], dtype=bool
+    )
+    zero = product & ~two & (usual != 0.0)  # a product of three values or more: 0 is where a factor is
+    tally = replace(
+        tally, usual=np.where(zero, np.nan, usual), others=np.where(zero[None], tally.present, tally.others)
+    )
+    origin = np.where(zero, 0.0, np.where(np.isnan(usual), tally.origin, usual))
+    return tally.rebased(origin, np.where(two, second - usual, np.where(product, 1.0, tally.unit)))
+
+
+def truths(tally: Tally, contract: Contract) -> Truths:
+    """Which columns of a tally in plain units have two values and are no categories."""
+    kinds = contract.summed(tally.peer)
+    single = [not isinstance(kinds[c.feature], Categorical) for c in summed_columns(contract, tally.peer)]
+    out: Truths = np.array(single, dtype=bool) & ~np.isnan(tally.second)
+    return out
 
 
 def columns_by_feature(tally: Tally, contract: Contract) -> dict[str, list[int]]:
     """Where each private feature's columns stand."""
     out: dict[str, list[int]] = {}
-    for at, column in enumerate(private_columns(contract, tally.peer)):
+    for at, column in enumerate(summed_columns(contract, tally.peer)):
         out.setdefault(column.feature, []).append(at)
     return out
 
 
-def rare_categories(tally: Tally, where: list[int], limit: int) -> tuple[list[int], int]:
-    """Columns of a categorical feature that too few rows have, and the column to count them in."""
-    counts = np.rint(tally.sums[:, where].sum(axis=0)).astype(np.int64)
-    rare = [at for at, count in zip(where, counts, strict=True) if 0 < count < limit]
-    unseen = where[-1]
-    if not rare:
-        return [], unseen
-    pooled = sum(int(counts[where.index(at)]) for at in {*rare, unseen})
-    target = unseen if pooled >= limit else where[int(np.argmax(counts))]
-    return [at for at in rare if at != target], target
+def _is(kind: type[Feature], feature: str, tally: Tally, contract: Contract) -> bool:
+    return isinstance(contract.summed(tally.peer)[feature], kind)
 
 
-def one_sided(tally: Tally, at: int, limit: int) -> float | None:
-    """The usual value of a truth column, if too few rows have the other."""
-    true = round(float(tally.sums[:, at].sum()))
-    false = int(tally.present[:, at].sum()) - true
-    if 0 < true < limit <= false:
-        return 0.0
-    return 1.0 if 0 < false < limit <= true else None
+def next_merge(tally: Tally, where: list[int], least: Least) -> tuple[int, int] | None:
+    """A category that too few rows have, and the one to count it as: unseen, or the largest if that is rare too."""
+
+    def rare_among(rows: Ints) -> Truths:
+        each = np.full(rows.shape[1], least.count)
+        return rarely(tally, Counts(rows, np.zeros_like(each), each), least)
+
+    own, unseen = tally.others[:, where], len(where) - 1
+    rare, total = rare_among(own), own.sum(axis=0)
+    if not rare.any():
+        return None
+    first = min(np.flatnonzero(rare).tolist(), key=lambda at: (at == unseen, total[at]))
+    together = own[:, rare | (np.arange(len(where)) == unseen)].sum(axis=1, keepdims=True)
+    if first != unseen and not rare_among(together).any():
+        return where[first], where[unseen]
+    total[first] = 0
+    if not total.any():  # all rows are in one category already
+        return None
+    return where[first], where[int(np.argmax(total))]
 
 
-def support(tally: Tally, contract: Contract) -> Ints:
-    """Per block and private column: rows whose value can differ from 0, of a tally in plain units.
+def emptied(tally: Tally, at: int, into: int | None = None) -> Tally:
+    """The tally, in plain units, with a column at 0 throughout; its rows count in another column, if one is given."""
+    sums, others, moments = tally.sums.copy(), tally.others.copy(), tally.moments.copy()
+    if into is not None:
+        sums[:, into] += sums[:, at]
+        others[:, into] += others[:, at]
+        moments[into] += moments[at]
+        moments[:, into] += moments[:, at]
+    sums[:, at], others[:, at], moments[at], moments[:, at] = 0.0, 0, 0.0, 0.0
+    return replace(tally, sums=sums, others=others, moments=moments)
 
-    Present values for most columns. A product with a category or a shared code
-    is 0 outside it, so its sum is a sum over the rows inside.
+
+def row_counts(tally: Tally, contract: Contract, least: Least) -> Counts:
+    """Numbers of rows that what leaves would tell, block by block, of a tally in plain units.
+
+    Of every column: the rows in which it is present, those that have not the
+    usual value, those that have if the others are alike, and of a product of a
+    truth value with a category the rows on either side.
     """
-    out = tally.present.copy()
-    one_hot = {
+    held, factors, told = contract.summed(tally.peer), factor_counts(tally, contract), truths(tally, contract)
+    found: list[tuple[int, int, Ints]] = []
+    for at, column in enumerate(summed_columns(contract, tally.peer)):
+        kind, others, present = held[column.feature], tally.others[:, at], tally.present[:, at]
+        found.append((at, least.rows, present))
+        if isinstance(kind, Categorical):
+            found.append((at, least.count, others))
+        elif told[at]:
+            found += [(at, least.count, others), (at, least.count, present - others)]
+        else:
+            for factor in column.name.split(" * ") if isinstance(kind, Interact) else ():
+                others = np.minimum(others, factors.get(factor, tally.rows))
+            found.append((at, least.rows, others))
+        if isinstance(kind, Interact) and any(isinstance(held.get(factor), Boolean) for factor in kind.of):
+            above = np.clip(np.rint((others + tally.sums[:, at]) / 2.0), 0, others).astype(np.int64)
+            found += [(at, least.count, above), (at, least.count, others - above)]
+    telling = [count for count in found if (count[2] != tally.rows).any()]
+    return Counts(
+        rows=np.column_stack([np.empty((len(tally.rows), 0), dtype=np.int64), *(rows for *_, rows in telling)]),
+        owner=np.array([at for at, *_ in telling], dtype=np.int64),
+        least=np.array([few for _, few, _ in telling], dtype=np.int64),
+    )
+
+
+def factor_counts(tally: Tally, contract: Contract) -> dict[str, Ints]:
+    """Per block the rows in which a category or a one-hot shared code is 1, by the name of its column."""
+    out = {
         column: (tally.codes[:, at] == code) * tally.rows
         for at, shared in enumerate(contract.shared)
         if shared.encoding == "one-hot"
         for code, column in enumerate(shared.encoded)
     }
     for feature, where in columns_by_feature(tally, contract).items():
-        if isinstance(contract.peers[tally.peer].features[feature], Categorical):
-            one_hot |= {tally.columns[at]: np.rint(tally.sums[:, at]).astype(np.int64) for at in where}
-    for feature, where in columns_by_feature(tally, contract).items():
-        if isinstance(contract.peers[tally.peer].features[feature], Interact):
-            for at in where:
-                for factor in tally.columns[at].split(" * "):
-                    out[:, at] = np.minimum(out[:, at], one_hot.get(factor, tally.rows))
+        if _is(Categorical, feature, tally, contract):
+            out |= {tally.columns[at]: tally.others[:, at] for at in where}
     return out

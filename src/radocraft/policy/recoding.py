@@ -31,7 +31,7 @@ from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
 from radocraft.policy.limits import Limits
 from radocraft.policy.pairs import filled, hide_small
-from radocraft.policy.recovery import determined, indicators, natural_groups
+from radocraft.policy.recovery import determined, determined_few, indicators, natural_groups
 
 Pair = tuple[int, int]
 _ROUNDS = 30
@@ -103,7 +103,7 @@ def merged(limits: Limits, codes: Ints, pick: Ints) -> Ints:
     """Count rare codes as a neighbour, until each code kept has enough rows; the larger of two gives its name."""
     while len(kept := np.unique(codes)) > 1:
         group = np.searchsorted(kept, codes)
-        broken = limits.broken(group, pick)
+        broken = limits.few(group, pick) | limits.dominated(group, pick)
         if not broken.any():
             break
         codes = join_smallest(limits, codes, pick, np.flatnonzero(broken))
@@ -124,7 +124,7 @@ def join_smallest(limits: Limits, codes: Ints, pick: Ints, among: Ints | None = 
 
 
 def released_groups(found: Recoding, pick: Ints) -> list[csr_array]:
-    """Every group of rolled-up blocks whose rows or sums leave, over the blocks ``pick``."""
+    """Every group of rolled-up blocks whose rows leave, over the blocks ``pick``."""
     codes, rolled, cell = found.codes[pick], found.rolled[pick], found.cell[pick]
     out = [indicators(number_rows(cell[:, None]), len(pick))]
     for at in range(codes.shape[1]):
@@ -153,6 +153,7 @@ def leaking(limits: Limits, found: Recoding) -> Ints:
     leaks = np.zeros(len(some), dtype=bool)
     for group, follows in zip(small, determined(released_groups(found, some), small), strict=True):
         leaks |= (group >= 0) & np.append(follows, False)[group]
+    leaks[determined_few(released_groups(found, some), limits.cells.rows[some], limits.rows)] = True
     return some[leaks]
 
 
@@ -176,20 +177,31 @@ def coarsened(limits: Limits, found: Recoding, leak: Ints) -> Recoding:
     return replace(found, codes=codes)
 
 
-def released_cells(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding) -> Cells:
-    """The cells and moments that leave.
+def mixes_of(limits: Limits, contract: Contract, cell_codes: Ints, found: Recoding) -> list[Floats]:
+    """Per shared feature and block, the codes it stands for, as shares.
 
     A row whose hidden code was counted as another's stands for all codes so
     counted in its cell, in proportions that are the same for both labels
     (`shares`): else a name, being its cell's own, would seem to tell the label.
     """
-    mixes = [mixed(exact, contract, cell_codes, found, at) for at in range(found.codes.shape[1])]
-    matrices = [shared.matrix for shared in contract.shared]
-    encoded = np.hstack([np.empty((len(exact.rows), 0)), *(mix @ m for mix, m in zip(mixes, matrices, strict=True))])
-    cells = replace(exact, shared=encoded * exact.rows[:, None]).grouped(cell_codes)
-    width = len(exact.columns)
+    return [mixed(limits, contract, cell_codes, found, at) for at in range(found.codes.shape[1])]
+
+
+def encoded_by(mixes: list[Floats], contract: Contract, blocks: int) -> Floats:
+    """Per block the mean encoding of the codes it stands for."""
+    pieces = [mix @ shared.matrix for mix, shared in zip(mixes, contract.shared, strict=True)]
+    return np.hstack([np.empty((blocks, 0)), *pieces])
+
+
+def released_cells(exact: Cells, contract: Contract, found: Recoding, mixes: list[Floats], sums: Floats) -> Cells:
+    """The cells and moments that leave; ``sums`` are those by block that moments by code are made of."""
+    encoded = encoded_by(mixes, contract, len(exact.rows))
+    cells = replace(exact, shared=csr_array(encoded * exact.rows[:, None])).grouped(
+        np.where(found.rolled, ROLLED, exact.codes)
+    )
+    width, matrices = len(exact.columns), [shared.matrix for shared in contract.shared]
     outer = np.column_stack([encoded, np.ones(len(encoded))])
-    cross = exact.sums.T @ outer
+    cross = sums.T @ outer
     shared = (outer.T * exact.rows.astype(np.float64)) @ outer
     slices = feature_slices(contract)
     for at, (mix, matrix) in enumerate(zip(mixes, matrices, strict=True)):
@@ -202,9 +214,9 @@ def released_cells(exact: Cells, contract: Contract, cell_codes: Ints, found: Re
     return replace(cells, moments=moments)
 
 
-def mixed(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding, at: int) -> Floats:
+def mixed(limits: Limits, contract: Contract, cell_codes: Ints, found: Recoding, at: int) -> Floats:
     """Per block, the codes of a feature it stands for, as shares."""
-    size = len(contract.shared[at].codes)
+    exact, size = limits.cells, len(contract.shared[at].codes)
     mix = np.eye(size)[exact.codes[:, at]]
     hides = np.flatnonzero(found.rolled[:, at])
     if not len(hides):
@@ -213,6 +225,7 @@ def mixed(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding, a
     beside = {(*cell[: at + 1], cell[-1]) for cell in shown_cells if cell[at] != ROLLED}
     group = np.empty(len(mix), dtype=np.int64)
     held: list[Floats] = []
+    own: list[int] = []
     for feature, pick in hiding(found):
         if feature == at:
             names, place = np.unique(found.codes[pick, at], return_inverse=True)
@@ -220,10 +233,11 @@ def mixed(exact: Cells, contract: Contract, cell_codes: Ints, found: Recoding, a
             absent = [code for code in range(size) if ROLLED not in before and (*before, code, label) in beside]
             group[pick] = len(held) + place
             held += list(nearest(names, np.setdiff1d(absent, names), size))
+            own += names.tolist()
     rows = np.bincount(group[hides], exact.rows[hides]).astype(np.float64)
     shown = np.bincount(np.delete(exact.codes[:, at], hides), np.delete(exact.rows, hides), size).astype(np.float64)
     seen = (shown > 0) | np.isin(np.arange(size), found.codes[hides, at])
-    mix[hides] = shares(np.array(held) * seen, rows, shown)[group[hides]]
+    mix[hides] = shares(np.array(held) * seen, rows, shown, np.array(own), (limits.rows - 1) / 2.0)[group[hides]]
     return mix
 
 
@@ -235,22 +249,30 @@ def nearest(names: Ints, absent: Ints, size: int) -> Floats:
     return held
 
 
-def shares(held: Floats, rows: Floats, shown: Floats) -> Floats:
+def shares(held: Floats, rows: Floats, shown: Floats, own: Ints, most: float) -> Floats:
     """How codes divide groups of rows, given which codes each group may hold, from nothing but what is released.
 
     The likeliest shares if codes are spread alike everywhere (expectation and
     maximisation): a code's part of a group is its part of all rows, counted
-    where it is shown and as divided elsewhere.
+    where it is shown and as divided elsewhere. But a code other than the one
+    that gave the group its name (``own``) was counted with it for being rare:
+    anybody can tell that it has from 0 rows to one less than the limit, so it is
+    taken to have at most the middle of that (``most``).
 
     Examples
     --------
-    >>> shares(np.array([[1.0, 1.0]]), np.array([10.0]), np.array([30.0, 10.0])).round(2)
+    >>> shares(np.array([[1.0, 1.0]]), np.array([10.0]), np.array([30.0, 10.0]), np.array([0]), 5.0).round(2)
+    array([[0.75, 0.25]])
+    >>> shares(np.array([[1.0, 1.0]]), np.array([20.0]), np.array([10.0, 30.0]), np.array([0]), 5.0).round(2)
     array([[0.75, 0.25]])
     """
+    group = np.arange(len(rows))
     divided: Floats = held / held.sum(axis=1, keepdims=True)
     for _ in range(_ROUNDS):
         weight = held * (shown + rows @ divided)
-        divided = weight / weight.sum(axis=1, keepdims=True)
+        divided = np.minimum(weight / weight.sum(axis=1, keepdims=True), most / rows[:, None])
+        divided[group, own] = 0.0
+        divided[group, own] = 1.0 - divided.sum(axis=1)
     return divided
 
 

@@ -18,12 +18,14 @@ from itertools import combinations
 import numpy as np
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import lsmr
+from scipy.spatial import cKDTree
 
 from radocraft.arrays import Floats, Ints, Truths, number_rows
 
 _DENSE = 1500
 _TOLERANCE = 1e-6
 _ALL_SUBSETS = 4
+_TRIPLES = 400
 
 
 def indicators(group: Ints, blocks: int) -> csr_array:
@@ -52,6 +54,39 @@ def determined(released: list[csr_array], targets: list[Ints]) -> list[Truths]:
         seen = [np.abs(np.bincount(group[inside], vector[inside], groups)) / size for vector in hidden]
         out.append(np.max(seen, axis=0) < _TOLERANCE)
     return out
+
+
+def determined_few(released: list[csr_array], rows: Ints, limit: int) -> Ints:
+    """Blocks that with one or two others make a group of fewer rows than the limit that follows from what is released.
+
+    Where small blocks are very many, only pairs are looked for.
+
+    Examples
+    --------
+    >>> released = [indicators(np.array([0, 1, 1]), 3)]
+    >>> determined_few(released, np.array([9, 2, 3]), 10).tolist()
+    [1, 2]
+    """
+    small = np.flatnonzero(rows < limit)
+    if len(small) < 2:
+        return small[:0]
+    system = vstack([row for row in released if row.shape[0]]).tocsr()
+    rng = np.random.default_rng(0)
+    points = np.array([null_vector(system, rng)[small] for _ in range(2)]).T
+    tree, found = cKDTree(points), []
+    for groups in (np.arange(len(small))[:, None], _pairs(rows[small], limit)):
+        near = tree.query_ball_point(-points[groups].sum(axis=1), _TOLERANCE)
+        whole = [[*group, last] for group, lasts in zip(groups.tolist(), near, strict=True) for last in lasts]
+        found += [one for one in whole if len({*one}) == len(one) and rows[small[one]].sum() < limit]
+    return np.unique(small[np.array([at for one in found for at in one], dtype=np.int64)])
+
+
+def _pairs(rows: Ints, limit: int) -> Ints:
+    """Pairs of blocks with fewer rows than the limit together; none where blocks are very many."""
+    if len(rows) > _TRIPLES:
+        return np.empty((0, 2), dtype=np.int64)
+    left, right = np.triu_indices(len(rows), 1)
+    return np.column_stack([left, right])[rows[left] + rows[right] < limit]
 
 
 def null_vector(system: csr_array, rng: np.random.Generator) -> Floats:

@@ -49,9 +49,8 @@ def too_thin(codes: Ints, group: Ints, limits: Limits) -> Truths:
 def one_label(codes: Ints, labels: Ints) -> Truths:
     """Blocks whose signature, as coded now, has rows of one label only."""
     group = number_rows(codes)
-    positive = np.bincount(group, labels > 0) > 0
-    negative = np.bincount(group, labels < 0) > 0
-    out: Truths = (positive != negative)[group]
+    kinds = np.unique(np.column_stack([group, labels]), axis=0)[:, 0]
+    out: Truths = (np.bincount(kinds) == 1)[group]
     return out
 
 
@@ -66,9 +65,9 @@ def absorb(codes: Ints, limits: Limits, label: int) -> Ints:
     coded = (cells.labels == label) & (codes != ROLLED).any(axis=1)
     if not coded.any():
         raise PolicyRefusal(
-            f"At '{cells.peer}' the total of a label breaks a rule: a column has too few present values"
-            f"{' or is dominated by a few rows' if limits.dominance else ''}. "
-            "Leave that column out of the contract, or give more rows."
+            f"At '{cells.peer}' the total of a label breaks a rule: a column, or a numeric label, has too few present "
+            f"or unusual values{', or is dominated by a few rows' if limits.dominance else ''}. "
+            "Leave that column out of the contract, choose other edges for the label, or give more rows."
         )
     among = np.flatnonzero(coded)
     group = number_rows(codes[among])

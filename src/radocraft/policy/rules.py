@@ -4,6 +4,7 @@ One TOML file; every line may be left out, and what is left out is safe::
 
     mode = "disclosure-control"     # or "differential-privacy", or "none"
     min_rows = 10                   # the fewest rows behind anything released
+    min_count = 5                   # the fewest rows of a cell that have a category, or either truth value
     signatures = "full"             # or "labels-only": no signature leaves at all
     review = true                   # a person must approve each release
     ledger = "bank.ledger"          # where every release is recorded
@@ -55,8 +56,11 @@ class Dominance(BaseModel):
     model_config = _CONFIG
 
     largest: Annotated[int, Field(ge=1, le=5)] = 1
+    """How many of a cell's largest values are looked at."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The most of the sum of absolute values they may make up."""
     percent: Annotated[float, Field(gt=0, le=100)] | None = None
+    """How close, in percent, the second largest contributor may come to guessing the largest."""
 
     @model_validator(mode="after")
     def _some_rule(self) -> Self:
@@ -89,14 +93,23 @@ class Privacy(BaseModel):
     model_config = _CONFIG
 
     epsilon: Annotated[float, Field(gt=0, le=50)] = 1.0
+    """What one release spends."""
     delta: Annotated[float, Field(gt=0, le=1e-3)] = 1e-6
+    """The chance that the guarantee may fail."""
     lifetime_epsilon: Annotated[float, Field(gt=0, le=100)] = 4.0
+    """What all releases of the table together may spend."""
     row_norm: Annotated[float, Field(gt=0, le=1e6)] = 3.0
+    """Rows are scaled down to this norm, in the contract's units."""
     moments_share: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """The share of the budget for second moments; the rest is for counts and sums."""
     signatures: Literal["public", "threshold"] = "public"
+    """Every agreed signature, or only those whose noisy count passes a threshold."""
     unit: Literal["row", "person"] = "row"
+    """Whom the guarantee protects."""
     person: str | None = None
+    """The column that says whose a row is."""
     rows_per_person: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How many rows of a person are used."""
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -115,18 +128,33 @@ class _Rules(BaseModel):
     model_config = _CONFIG
 
     min_rows: Annotated[int, Field(ge=1)] = 10
+    """The fewest rows behind anything released."""
+    min_count: Annotated[int, Field(ge=1)] | None = None
+    """The fewest rows of a cell that have a category, or either truth value; half of min_rows if left out."""
     mode: Literal["disclosure-control", "differential-privacy", "none"] = "disclosure-control"
+    """Exact sums of large enough groups, noisy sums, or no limit at all."""
     signatures: Literal["full", "labels-only"] = "full"
+    """Sums by signature and label, or by label alone."""
     review: bool = False
+    """A person must approve each release."""
     ledger: str | None = None
+    """The file that records every release, beside the policy."""
     table: str | None = None
+    """What the ledger calls the table."""
     mixed_labels: bool = False
+    """Roll up a signature whose rows all have one label."""
     rows_per_column: Annotated[float, Field(ge=0)] = 2.0
+    """The moment matrix needs this many rows per private column."""
     dominance: Dominance | None = None
+    """Roll up sums that a few rows make up."""
     privacy: Privacy | None = None
+    """For differential privacy."""
     features: tuple[str, ...] | None = None
+    """The private features that may leave; all if left out."""
     contracts: tuple[str, ...] | None = None
+    """Fingerprints of the contracts that are allowed; all if left out."""
     gives_away_single_rows: bool = False
+    """Must be true beside `mode = "none"`."""
 
 
 class Policy(_Rules):
@@ -137,6 +165,9 @@ class Policy(_Rules):
     min_rows
         The fewest rows a released cell may hold, and the fewest present
         values behind a released sum. 1 switches the rule off.
+    min_count
+        The fewest rows that a sum may tell to have a category, or to be on
+        either side of a truth value, in any cell; half of ``min_rows`` (rounded up) if None.
     mode, signatures, review, ledger, table, mixed_labels, rows_per_column, dominance, privacy
         As in the file.
     features, contracts
@@ -179,6 +210,11 @@ class Policy(_Rules):
         return 1 if self.mode == "none" else self.min_rows
 
     @property
+    def least_count(self) -> int:
+        """The fewest rows that a sum may tell to have a value, in any cell."""
+        return 1 if self.mode == "none" else min(self.limit, self.min_count or (self.limit + 1) // 2)
+
+    @property
     def guarantee(self) -> str:
         """What the policy promises, in one sentence without its full stop."""
         if self.mode == "none":
@@ -208,6 +244,7 @@ def draft_policy(name: str = "peer") -> str:
 # The policy of {name}: what may leave. This file itself never does.
 mode = "disclosure-control"   # or "differential-privacy" (with a section [privacy])
 min_rows = 10                 # the fewest rows behind anything released
+min_count = 5                 # the fewest rows of a cell that have a category, or either truth value
 signatures = "full"           # or "labels-only": nothing by signature, only by label
 review = true                 # craft writes a pending release; `radocraft review` lets it go
 ledger = "{name}.ledger"      # every release is recorded here; keep this file

@@ -28,6 +28,7 @@ def _mode(policy: Policy) -> Iterator[str]:
     else:
         yield "A block with fewer rows gives up its last shared feature and joins its siblings."
         yield "A shared code or category that few rows have is merged with its neighbour before anything is released."
+        yield f"No sum tells that fewer than {policy.least_count} rows of a cell have a category, or are true or false."
         yield f"The moment matrix leaves only with at least {policy.rows_per_column:g} rows per private column."
     if policy.signatures == "labels-only":
         yield "Nothing leaves by signature: sums by label, and one moment matrix."

@@ -17,13 +17,13 @@ from sqlglot import exp
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
 from radocraft.checks import check_columns, check_labels, check_read, check_rows
 from radocraft.contract import Contract
-from radocraft.craft import Progress, quiet
-from radocraft.encoding import Column, Reader, private_columns
+from radocraft.encoding import Column, Reader, summed_columns
 from radocraft.errors import PolicyRefusal
 from radocraft.expressions import moved
 from radocraft.moments import dense
 from radocraft.policy.rules import Privacy
 from radocraft.privacy.fixed_point import bounded
+from radocraft.progress import Progress, quiet
 from radocraft.sources import open_source
 from radocraft.sources.base import ROWS
 
@@ -85,10 +85,10 @@ def craft_bounded(data: Any, contract: Contract, peer: str, privacy: Privacy, *,
     """Sum one peer's table in bounded integers."""
     source = open_source(data)
     reader = Reader(contract, peer, source.kinds())
-    columns = private_columns(contract, peer)
+    columns = summed_columns(contract, peer)
     check_units(columns)
     check_columns(reader, source)
-    values = [moved(v, c.centre or 0.0, c.scale or 1.0) for v, c in zip(reader.private(), columns, strict=True)]
+    values = [moved(v, c.centre or 0.0, c.scale or 1.0) for v, c in zip(reader.summed(), columns, strict=True)]
     keys = [reader.code(shared).as_(f"code_{at}") for at, shared in enumerate(contract.shared)]
     picked = [*keys, reader.label().as_("label"), (reader.misread() or exp.false()).as_("misread")]
     picked += [value.as_(f"value_{at}") for at, value in enumerate(values)]

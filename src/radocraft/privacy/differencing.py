@@ -7,9 +7,14 @@ anyone else). A new release is compared with each earlier one:
 
 - region by region, where a region is a cell or all cells that begin with the
   same codes: if one release's region lies inside the other's (under the same
-  contract, or another one's bins), the rows between them must be none or enough;
-- under the same contract a region with as many rows as before must have the same
-  sums, and if no region changed, the same moments.
+  contract, or by another one's bins, categories or labels, whatever it calls the
+  column), the rows between them must be none or enough;
+- where the contracts tell labels apart differently, or one of them not at all, the
+  same for regions of all labels together too;
+- where both sum the same columns, a region with as many rows as before must have
+  the same sums, and under the same contract, if no region changed, the same moments;
+- where all rows are as many as before, so must be the sum of each column that both
+  sum, whatever else they do.
 """
 
 from __future__ import annotations
@@ -24,10 +29,18 @@ import numpy as np
 from radocraft.arrays import Floats, Ints, Truths, add_up, first_of_each, number_rows
 from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
+from radocraft.encoding import summed_columns
 from radocraft.errors import PolicyRefusal
+from radocraft.features import UNSEEN, Boolean, Categorical, Numeric
+from radocraft.labels import ANY_LABEL
 
 _SAME = 1e-10
+_CHANGED = (
+    "Beside the release of {}, this one would give away how single rows have changed since: values "
+    "differ where the number of rows does not. Release again when more rows have come."
+)
 Trace = dict[str, Any]
+Split = dict[str, Any]
 
 
 def trace(cells: Cells, contract: Contract) -> Trace:
@@ -40,9 +53,17 @@ def trace(cells: Cells, contract: Contract) -> Trace:
     stretch = np.concatenate([cells.scale * weights, [_weight(name) for name in contract.shared_columns], [1.0]])
     return {
         "shared": [
-            shared.model_dump(mode="json", include={"name", "edges", "categories"}) for shared in contract.shared
+            {
+                "name": contract.column_of(cells.peer, shared.name),
+                **shared.model_dump(mode="json", include={"edges", "categories"}),
+            }
+            for shared in contract.shared
         ],
-        "label": contract.label.model_dump(mode="json"),
+        "label": {
+            **contract.label.model_dump(mode="json", exclude={"held_by"}),
+            "column": contract.column_of(cells.peer, contract.label.column),
+        },
+        "columns": plain_sums(cells, contract, raw),
         "codes": codes.tolist(),
         "labels": labels.tolist(),
         "rows": _pooled(cells.rows, group, count).tolist(),
@@ -50,6 +71,18 @@ def trace(cells: Cells, contract: Contract) -> Trace:
         "size": _pooled(size, group, count).tolist(),
         "moments": float(stretch @ cells.moments @ stretch),
     }
+
+
+def plain_sums(cells: Cells, contract: Contract, raw: Floats) -> dict[str, float]:
+    """The table's sums of numbers, truth values and agreed categories, by the names of the table's own columns."""
+    held, out = contract.summed(cells.peer), {}
+    for column, total in zip(summed_columns(contract, cells.peer), raw.sum(axis=0).tolist(), strict=True):
+        kind, name = held[column.feature], contract.column_of(cells.peer, column.feature)
+        if isinstance(kind, Categorical) and not column.name.endswith(f"={UNSEEN}"):
+            out[f"{name}{column.name.removeprefix(column.feature)}"] = total
+        if isinstance(kind, Numeric | Boolean):
+            out[name] = total
+    return out
 
 
 def regions(cells: Cells) -> tuple[Ints, Ints, Ints]:
@@ -69,6 +102,21 @@ def regions(cells: Cells) -> tuple[Ints, Ints, Ints]:
     return keys[first, :-1], keys[first, -1], group
 
 
+def cells_of(side: Trace) -> tuple[Ints, Ints, Ints]:
+    """Codes, label and rows of the cells of a release: of each region, the rows that are in none of its own regions."""
+    codes = np.array(side["codes"], dtype=np.int64).reshape(len(side["labels"]), len(side["shared"]))
+    labels, rows = np.array(side["labels"], dtype=np.int64), np.array(side["rows"], dtype=np.int64)
+    depth = (codes != ROLLED).sum(axis=1)
+    around = codes.copy()
+    around[depth > 0, depth[depth > 0] - 1] = ROLLED
+    number = number_rows(np.column_stack([np.vstack([codes, around]), np.tile(labels, 2)]))
+    own, parent = number[: len(labels)], number[len(labels) :]
+    inside = np.zeros(number.max() + 1, dtype=np.int64)
+    np.add.at(inside, parent[depth > 0], rows[depth > 0])
+    left = rows - inside[own]
+    return codes[left > 0], labels[left > 0], left[left > 0]
+
+
 def _pooled(values: Any, group: Ints, count: int) -> Any:
     flat = np.tile(values, group.shape[0])
     kept = group.ravel() >= 0
@@ -77,8 +125,38 @@ def _pooled(values: Any, group: Ints, count: int) -> Any:
 
 def check_difference(new: Trace, old: Trace, limit: int, *, same_contract: bool, when: str) -> None:
     """Refuse ``new`` if beside ``old`` it gives away fewer rows than the limit."""
-    if new["label"] != old["label"]:
-        return
+    if (new["label"], {*new["labels"]}) != (old["label"], {*old["labels"]}):
+        _check_rows(with_any_label(new), with_any_label(old), limit, when)
+    else:
+        same = _check_rows(new, old, limit, when)
+        if same_contract:
+            _check_cells(new, old, when)
+        if {*new["columns"]} == {*old["columns"]}:
+            _check_values(new, old, same, when, moments=same_contract)
+    _check_sums(new, old, when)
+
+
+def with_any_label(side: Trace) -> Trace:
+    """A release's regions, and those of all labels together."""
+    pooled = any_label(side)
+    more = {name: [*side[name], *pooled[name]] for name in ("codes", "labels", "rows")}
+    return {**side, **more}
+
+
+def any_label(side: Trace) -> Trace:
+    """The regions of all labels together, with nothing but their rows."""
+    codes = np.array(side["codes"], dtype=np.int64).reshape(len(side["labels"]), -1)
+    group = number_rows(codes)
+    first = first_of_each(group)
+    return {
+        "codes": codes[first].tolist(),
+        "labels": [ANY_LABEL] * len(first),
+        "rows": add_up(np.array(side["rows"]), group, len(first)).tolist(),
+    }
+
+
+def _check_rows(new: Trace, old: Trace, limit: int, when: str) -> Truths:
+    """Refuse regions that differ by a few rows; gives the pairs that are the same region with as many rows."""
     mine, theirs = np.array(new["rows"]), np.array(old["rows"])
     inside, around = contained(new, old), contained(old, new).T
     between = theirs[None, :] - mine[:, None]
@@ -88,33 +166,71 @@ def check_difference(new: Trace, old: Trace, limit: int, *, same_contract: bool,
             f"Beside the release of {when}, this one would give away the sums of a few rows by subtraction: a cell "
             f"differs from one released before by fewer than {limit} rows. Release again when more rows have changed."
         )
-    if same_contract:
-        _check_values(new, old, (inside & around) & (between == 0), when)
+    return np.asarray((inside & around) & (between == 0))
 
 
-def _check_values(new: Trace, old: Trace, same: Truths, when: str) -> None:
-    mine, theirs = (np.array(side["sketch"]) for side in (new, old))
-    slack = _SAME * np.maximum.outer(np.array(new["size"]), np.array(old["size"])) + _SAME
-    changed = bool((same & (np.abs(mine[:, None] - theirs[None, :]) > slack)).any())
-    if not changed and same.any(axis=1).all() and same.any(axis=0).all():
-        largest = max(abs(new["moments"]), abs(old["moments"]), sum(new["size"]))
-        changed = abs(new["moments"] - old["moments"]) > _SAME * largest
-    if changed:
+def _check_cells(new: Trace, old: Trace, when: str) -> None:
+    """Refuse the same rows in other cells: what one way of rolling up hides, two may tell."""
+    rows = [
+        dict(zip(map(tuple, np.column_stack([side["codes"], side["labels"]]).tolist()), side["rows"], strict=True))
+        for side in (new, old)
+    ]
+    if _whole(new) == _whole(old) and rows[0] != rows[1]:
         raise PolicyRefusal(
-            f"Beside the release of {when}, this one would give away how single rows have changed since: values "
-            "differ where the number of rows does not. Release again when more rows have come."
+            f"Beside the release of {when}, this one would show the same rows in other cells, and both together could "
+            "give away what each hides. Keep to the policy of that release, or release again when more rows have come."
         )
 
 
+def _whole(side: Trace) -> int:
+    """Rows in all: those of the largest region of all labels."""
+    return int(np.max(any_label(side)["rows"]))
+
+
+def _check_values(new: Trace, old: Trace, same: Truths, when: str, *, moments: bool) -> None:
+    mine, theirs = (np.array(side["sketch"]) for side in (new, old))
+    slack = _SAME * np.maximum.outer(np.array(new["size"]), np.array(old["size"])) + _SAME
+    changed = bool((same & (np.abs(mine[:, None] - theirs[None, :]) > slack)).any())
+    if not changed and moments and same.any(axis=1).all() and same.any(axis=0).all():
+        largest = max(abs(new["moments"]), abs(old["moments"]), sum(new["size"]))
+        changed = abs(new["moments"] - old["moments"]) > _SAME * largest
+    if changed:
+        raise PolicyRefusal(_CHANGED.format(when))
+
+
+def _check_sums(new: Trace, old: Trace, when: str) -> None:
+    """Refuse if both have as many rows in all, and a column that both sum has another sum."""
+    size = _SAME * max(sum(new["size"]), sum(old["size"])) + _SAME
+    common = {*new["columns"]} & {*old["columns"]}
+    if _whole(new) == _whole(old) and any(abs(new["columns"][name] - old["columns"][name]) > size for name in common):
+        raise PolicyRefusal(_CHANGED.format(when))
+
+
 def contained(inner: Trace, outer: Trace) -> Truths:
-    """Which regions of one release lie inside which of another, of the same label."""
-    labels = np.equal.outer(np.array(inner["labels"]), np.array(outer["labels"]))
-    for name in {shared["name"] for side in (inner, outer) for shared in side["shared"]}:
-        elements = _elements([shared for side in (inner, outer) for shared in side["shared"] if shared["name"] == name])
-        within, beyond = _covers(inner, name, elements), _covers(outer, name, elements)
-        labels &= within @ (1.0 - beyond).T == 0
-    out: Truths = labels
+    """Which regions of one release lie inside which of another."""
+    out: Truths = np.ones((len(inner["labels"]), len(outer["labels"])), dtype=bool)
+    sides = _splits(inner), _splits(outer)
+    for name in {*sides[0], *sides[1]}:
+        elements = _elements([side[name][0] for side in sides if name in side])
+        within, beyond = (
+            _covers(*side[name], elements) if name in side else np.ones((count, len(elements)))
+            for side, count in zip(sides, out.shape, strict=True)
+        )
+        out &= within @ (1.0 - beyond).T == 0
     return out
+
+
+def _splits(side: Trace) -> dict[str, tuple[Split, Ints]]:
+    """By column, how a release splits it and which piece each region is: the shared features, and the label."""
+    labels, label = np.array(side["labels"], dtype=np.int64), side["label"]
+    codes = np.array(side["codes"], dtype=np.int64).reshape(len(labels), -1)
+    out = {spelled["name"]: (spelled, codes[:, at]) for at, spelled in enumerate(side["shared"])}
+    if "positive" in label:
+        values, place = [label["negative"], label["positive"]], (labels + 1) // 2
+    else:
+        values, place = label.get("classes", []), labels - 1
+    split = {"edges": label.get("edges") or None, "categories": values}
+    return {**out, label["column"]: (split, np.where(labels == ANY_LABEL, ROLLED, place))}
 
 
 def _elements(spellings: list[dict[str, Any]]) -> list[Any]:
@@ -125,15 +241,9 @@ def _elements(spellings: list[dict[str, Any]]) -> list[Any]:
     return [*pairwise(bounds), *words, "missing", "unseen"]
 
 
-def _covers(side: Trace, name: str, elements: list[Any]) -> Floats:
-    """Per region, the elements of a feature it holds; all of them if the contract does not have the feature."""
-    held = [at for at, shared in enumerate(side["shared"]) if shared["name"] == name]
-    regions = len(side["labels"])
-    if not held:
-        return np.ones((regions, len(elements)))
-    spelled = side["shared"][held[0]]
+def _covers(spelled: Split, codes: Ints, elements: list[Any]) -> Floats:
+    """Per region, the elements of a feature it holds; all of them if it is of any code."""
     rows = np.array([_of_code(code, spelled, elements) for code in range(_count(spelled))])
-    codes = np.array(side["codes"], dtype=np.int64).reshape(regions, -1)[:, held[0]]
     return np.where((codes == ROLLED)[:, None], 1.0, rows[codes])
 
 
@@ -147,11 +257,21 @@ def _of_code(code: int, spelled: dict[str, Any], elements: list[Any]) -> list[fl
         if code == len(bounds) - 1:
             return [float(piece == "missing") for piece in elements]
         low, high = bounds[code], bounds[code + 1]
-        return [float(isinstance(piece, tuple) and low <= piece[0] and piece[1] <= high) for piece in elements]
+        return [float(_between(piece, low, high)) for piece in elements]
     words = [*map(str, spelled["categories"]), "missing"]
     if code < len(words):
         return [float(piece == words[code]) for piece in elements]
     return [float(isinstance(piece, tuple) or piece not in words) for piece in elements]
+
+
+def _between(piece: Any, low: float, high: float) -> bool:
+    """Whether a bin, or a category that is a number, lies between two bounds."""
+    if isinstance(piece, tuple):
+        return bool(low <= piece[0] and piece[1] <= high)
+    try:
+        return low <= float(piece) < high
+    except ValueError:
+        return False
 
 
 def _weight(name: str) -> float:

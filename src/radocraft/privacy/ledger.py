@@ -1,11 +1,9 @@
 """The ledger: every release of a peer's tables, kept for good.
 
-A text file, one JSON object a line. Each line holds the hash of the one before
-it and its own, so a changed, lost or inserted line shows. A line is on disk
-(fsync) before what it speaks of may leave, and one process at a time writes: a
-killed process may leave a spend without a release, never a release without a
-spend. A last line cut short by a crash never led to a release; the next writer
-removes it.
+A chain of lines (see `radocraft.chain`). A line is on disk before what it
+speaks of may leave: a killed process may leave a spend without a release, never
+a release without a spend. A last line cut short by a crash never led to a
+release.
 
 Kinds of lines: ``release`` (it left), ``proposal`` (it waits for review),
 ``approval`` and ``refusal`` (of a proposal, with name and reason). Under
@@ -15,25 +13,15 @@ spent, whether or not a person lets it go.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
 
-from radocraft.errors import FileError, PolicyRefusal, Tampered
+from radocraft.chain import Chain, Entry
+from radocraft.errors import PolicyRefusal
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover
-    fcntl = None  # type: ignore[assignment]
+__all__ = ["Entry", "Ledger"]
 
-Entry = dict[str, Any]
-FIRST = "0" * 64
 _SLACK = 1e-12
 
 
@@ -52,15 +40,18 @@ class Ledger:
 
     path: Path
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))
+    @property
+    def _chain(self) -> Chain:
+        return Chain(
+            Path(self.path),
+            "ledger",
+            "Nothing leaves without it; check the path in the policy.",
+            "Nothing leaves until the file is put back from a copy; tell your data officer.",
+        )
 
     def entries(self) -> list[Entry]:
         """Every line, checked against the chain of hashes."""
-        if not self.path.exists():
-            return []
-        with self._open() as file:
-            return _checked(file, self.path)[0]
+        return self._chain.entries()
 
     def spent(self, table: str) -> float:
         """What releases and proposals of a table have spent, in zCDP."""
@@ -81,72 +72,14 @@ class Ledger:
             Called with all earlier lines while no other process can write;
             whatever it raises keeps the line out.
         """
-        with self._open() as file:
-            earlier, sound = _checked(file, self.path)
+
+        def both(earlier: list[Entry]) -> None:
             if check is not None:
                 check(earlier)
             if limit is not None:
                 _check_budget(earlier, entry, limit)
-            body = {
-                "number": len(earlier),
-                "time": datetime.now(UTC).isoformat(timespec="seconds"),
-                **entry,
-                "previous": earlier[-1]["hash"] if earlier else FIRST,
-            }
-            line = {**body, "hash": _hash(body)}
-            file.seek(sound)
-            file.truncate()
-            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-            file.flush()
-            os.fsync(file.fileno())
-            return line
 
-    @contextmanager
-    def _open(self) -> Iterator[IO[bytes]]:
-        """The file, for this process alone."""
-        try:
-            new = not self.path.exists()
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-            if new:
-                _sync_folder(self.path.parent)
-        except OSError as error:
-            raise FileError(
-                f"Cannot open the ledger '{self.path}': {error.strerror}. Nothing leaves without it; "
-                "check the path in the policy."
-            ) from error
-        with os.fdopen(handle, "r+b") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
-
-
-def _checked(file: IO[bytes], path: Path) -> tuple[list[Entry], int]:
-    """All lines, and where the last whole one ends."""
-    file.seek(0)
-    content = file.read()
-    sound = content.rfind(b"\n") + 1
-    entries: list[Entry] = []
-    previous = FIRST
-    for number, text in enumerate(content[:sound].splitlines()):
-        try:
-            entry = json.loads(text)
-            body = {key: value for key, value in entry.items() if key != "hash"}
-            whole = entry["hash"] == _hash(body) and entry["previous"] == previous and entry["number"] == number
-        except (ValueError, KeyError, AttributeError, TypeError):
-            whole = False
-        if not whole:
-            raise Tampered(
-                f"Line {number + 1} of the ledger '{path}' was changed, or a line before it is gone. "
-                "Nothing leaves until the file is put back from a copy; tell your data officer."
-            )
-        entries.append(entry)
-        previous = entry["hash"]
-    return entries, sound
-
-
-def _hash(body: Entry) -> str:
-    text = json.dumps(body, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+        return self._chain.append(entry, check=both)
 
 
 def _spent(entries: list[Entry], table: str) -> float:
@@ -160,11 +93,3 @@ def _check_budget(earlier: list[Entry], entry: Entry, limit: float) -> None:
             f"This release would overspend the lifetime budget of '{entry['table']}': {spent / limit:.0%} of it is "
             f"spent and the release asks for {asked / limit:.0%}. Ask for less (a smaller epsilon), or stop here."
         )
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from radocraft.contract import Contract
-from radocraft.craft import Progress, quiet
 from radocraft.errors import PolicyRefusal
 from radocraft.policy import Policy, Release
 from radocraft.policy.private import release_bounded
 from radocraft.privacy.bounded import craft_bounded
+from radocraft.progress import Progress, quiet
 
 
 def release_private(data: Any, contract: Contract, peer: str, policy: Policy, *, progress: Progress = quiet) -> Release:

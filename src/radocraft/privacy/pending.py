@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -36,28 +36,30 @@ class Pending:
     facts: dict[str, Any]
 
     @classmethod
-    def of(cls, release: Release, part: Part, policy: Policy, entry: Entry) -> Pending:
-        """What waits for review, from what was just proposed."""
+    def of(cls, release: Release, part: Part, policy: Policy, table: str) -> Pending:
+        """What is to wait for review, from what is about to be proposed."""
+        table = policy.table or table
         rows = np.sort(release.cells.rows)
         facts = {
             "format": _FORMAT,
             "ledger": str(Path(str(policy.ledger)).resolve()),
-            "table": entry["table"],
+            "table": table,
             "part": part.metadata["hash"],
             "limit": policy.limit,
             "cells_by_size": _by_size(rows, policy.limit),
             "smallest_cell": int(rows[0]),
             "rolled_up": {"blocks": release.blocks_rolled_up, "rows": release.rows_rolled_up},
+            "held_back": [asdict(block) for block in release.held_back],
             "notes": list(release.notes),
             "largest_shares": release.largest_shares,
-            "budget": _budget(release, policy, entry),
+            "budget": _budget(release, policy, table),
         }
         return cls(part, facts)
 
     def write(self, path: str | Path) -> None:
         """Write it to a file that its owner alone can read."""
         inner = io.BytesIO()
-        self.part._write(inner)
+        self.part.stream(inner)
         with writing(path, private=True) as file, zipfile.ZipFile(file, "w") as archive:
             archive.writestr("part.parquet", inner.getvalue())
             archive.writestr("review.json", json.dumps(self.facts, indent=1))
@@ -71,6 +73,10 @@ class Pending:
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise FileError(f"'{path}' is not a pending release. Craft it anew, or check the path.") from error
         return cls(Part.read(io.BytesIO(inner), name=str(path)), facts)
+
+    def let_out(self, output: Path) -> None:
+        """Write the part that was approved."""
+        self.part.write(output)
 
     def decide(self, verdict: Literal["approval", "refusal"], name: str, reason: str) -> Entry:
         """Record a person's decision; after an approval the part may leave."""
@@ -107,9 +113,8 @@ def _by_size(rows: Any, limit: int) -> dict[str, int]:
     return dict(zip([*names, f"{edges[-1]:,} rows or more"], [*counts, int((rows >= edges[-1]).sum())], strict=True))
 
 
-def _budget(release: Release, policy: Policy, entry: Entry) -> dict[str, float] | None:
+def _budget(release: Release, policy: Policy, table: str) -> dict[str, float] | None:
     if release.noise is None:
         return None
-    after = Ledger(Path(str(policy.ledger))).spent(entry["table"])
-    limit = release.noise["lifetime_rho"]
-    return {"before": (after - entry["rho"]) / limit, "after": after / limit}
+    before, limit = Ledger(Path(str(policy.ledger))).spent(table), release.noise["lifetime_rho"]
+    return {"before": before / limit, "after": (before + release.noise["rho"]) / limit}

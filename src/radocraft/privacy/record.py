@@ -13,15 +13,27 @@ from radocraft.privacy.differencing import check_difference, trace
 from radocraft.privacy.ledger import Entry, Ledger
 
 _LEFT = ("release", "approval")
+_MODES = (
+    "A release of '{}' with and one without differential privacy do not go together: the exact one takes the other's "
+    "protection away. Keep to one mode for a table."
+)
 
 
 def record(
-    release: Release, part: Part, policy: Policy, table: str, kind: Literal["release", "proposal"] = "release"
+    release: Release,
+    part: Part,
+    policy: Policy,
+    table: str,
+    kind: Literal["release", "proposal"] = "release",
+    *,
+    job: str | None = None,
 ) -> Entry | None:
     """Record that a part leaves, or waits for review; None if the policy keeps no ledger.
 
-    Raises `PolicyRefusal` if it would overspend the budget or if, beside earlier
-    releases of the same table, it would give a few rows away.
+    ``job`` is the request it answers, if it came over the network. Raises
+    `PolicyRefusal` if it would overspend the budget, if the job was answered
+    already, or if, beside earlier releases of the same table, it would give a
+    few rows away.
     """
     if policy.ledger is None:
         return None
@@ -39,9 +51,22 @@ def record(
         "part": part.metadata["hash"],
         "rho": noise.get("rho", 0.0),
         "trace": None if release.mode == "differential-privacy" else trace(release.cells, release.contract),
+        **({} if job is None else {"job": job}),
     }
-    beside = Beside(entry, policy.limit)
-    return Ledger(Path(policy.ledger)).append(entry, limit=noise.get("lifetime_rho"), check=beside.check)
+
+    def check(earlier: list[Entry]) -> None:
+        if job is not None and any(line.get("job") == job for line in earlier):
+            raise PolicyRefusal("This request was answered already, and no request is answered twice. Make another.")
+        Beside(entry, policy.limit).check(earlier)
+
+    return Ledger(Path(policy.ledger)).append(entry, limit=noise.get("lifetime_rho"), check=check)
+
+
+def left_before(earlier: list[Entry], table: str) -> list[Entry]:
+    """The releases of a table that have left; of one that waited for review, what was proposed."""
+    proposals = {line["part"]: line for line in earlier if line["kind"] == "proposal"}
+    left = [proposals.get(line["part"], line) for line in earlier if line["kind"] in _LEFT]
+    return [line for line in left if line["table"] == table]
 
 
 @dataclass(frozen=True)
@@ -55,20 +80,15 @@ class Beside:
         """Refuse what earlier releases make dangerous."""
         if self.entry["mode"] == "none":
             return
-        proposals = {line["part"]: line for line in earlier if line["kind"] == "proposal"}
-        for line in earlier:
-            if line["kind"] not in _LEFT:
-                continue
-            left = proposals.get(line["part"], line)
-            if (left["table"], left["peer"]) == (self.entry["table"], self.entry["peer"]):
-                self._against(left)
+        for left in left_before(earlier, self.entry["table"]):  # whatever a contract calls the peer
+            self._against(left)
+        counted = [line for line in earlier if line["kind"] == "scores" and line["table"] == self.entry["table"]]
+        if counted and self.entry["mode"] == "differential-privacy":
+            raise PolicyRefusal(_MODES.format(self.entry["table"]))
 
     def _against(self, left: dict[str, Any]) -> None:
         if (left["mode"] == "differential-privacy") != (self.entry["mode"] == "differential-privacy"):
-            raise PolicyRefusal(
-                f"A release of '{left['table']}' with and one without differential privacy do not go together: the "
-                "exact one takes the other's protection away. Keep to one mode for a table."
-            )
+            raise PolicyRefusal(_MODES.format(left["table"]))
         if left["trace"] is None or self.entry["trace"] is None:
             return
         check_difference(

@@ -1,5 +1,7 @@
 """Rows in bounded integers, budgets, and releases under differential privacy."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,10 +11,13 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from typer.testing import CliRunner
 
-from radocraft import Contract, Part, Policy, example_peers, learn
+from radocraft import Contract, Part, Policy, example_peers, explain, learn, report
 from radocraft.cells import ROLLED
+from radocraft.cli import app
 from radocraft.errors import PolicyRefusal
+from radocraft.offer import let_go
 from radocraft.policy import private
 from radocraft.policy.rules import Privacy
 from radocraft.privacy.accounting import epsilon_of, rho_of
@@ -20,7 +25,6 @@ from radocraft.privacy.bounded import Bounded, craft_bounded
 from radocraft.privacy.fixed_point import bounded
 from radocraft.privacy.ledger import Ledger
 from radocraft.privacy.noise import release_private
-from radocraft.privacy.record import record
 
 TEXT = """
 name = "risk"
@@ -171,9 +175,7 @@ def test_a_private_release_is_sealed_learned_from_and_paid_for(tmp_path):
     parts = []
     for peer in tables:
         released = release_private(tables[peer], fixed, peer, rules)
-        part = Part.seal(released)
-        record(released, part, rules.model_copy(update={"table": peer}), peer)
-        part.write(tmp_path / peer)
+        part = let_go(released, rules.model_copy(update={"table": peer}), peer, tmp_path / peer)
         parts.append(Part.read(tmp_path / peer))
         cells = parts[-1].cells(fixed)
         assert cells.noise == pytest.approx(part.metadata["noise"]["moments"])
@@ -181,11 +183,19 @@ def test_a_private_release_is_sealed_learned_from_and_paid_for(tmp_path):
         assert abs(cells.total - 20_000) < 500
     model = learn(parts, fixed)
     assert "differentially private per row: epsilon 4" in model.learned_from[0].guarantee
+    said = model.privacy.sentence
+    assert said.count("differentially private per row: epsilon 4 at delta 1e-06") == 2
+    assert re.search(r"the noise costs about \d+\.\d points of error, [0-9.e-]+ of the loss\.$", said)
+    assert 0 < model.privacy.loss < 1
+    assert explain(model).privacy == said
+    assert said in report(model)
+    model.save(tmp_path / "model.json")
+    assert said in CliRunner().invoke(app, ["explain", str(tmp_path / "model.json"), "--json"]).output
     again = rules.model_copy(update={"table": peer})
     while Ledger(rules.ledger).spent(peer) + released.noise["rho"] <= released.noise["lifetime_rho"]:
-        record(released, part, again, peer)
+        let_go(released, again, peer, tmp_path / peer)
     with pytest.raises(PolicyRefusal, match="overspend"):
-        record(released, part, again, peer)
+        let_go(released, again, peer, tmp_path / peer)
 
 
 def test_labels_only_goes_with_noise_too(tmp_path):
