@@ -1,0 +1,194 @@
+"""A part over Flight with mutual TLS against a plain Flight stream of the same table: python benchmarks/network.py 500.
+
+Everything on this machine, over loopback: one process sends, another receives. ``plain`` streams the part's table
+without TLS to a reader that drops it; ``stream`` is our stream, which also writes the file and checks its hash;
+``whole`` is all a collector does until the part counts as arrived. Each is run three times, in turn.
+"""
+
+import json
+import multiprocessing
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.flight as fl
+from scipy.sparse import csr_array
+
+from radocraft.bench.measure import measure
+from radocraft.cells import Cells
+from radocraft.contract import Contract
+from radocraft.net.authority import init_authority, issue
+from radocraft.net.channel import Channel
+from radocraft.net.chunks import CHUNK, Incoming
+from radocraft.net.collection import Wanted
+from radocraft.net.collector import Collector
+from radocraft.net.identity import Identity
+from radocraft.net.members import Member
+from radocraft.net.messages import Answer, Fetch, Request
+from radocraft.net.station import Station
+from radocraft.part import Part
+from radocraft.policy import Release
+
+COLUMNS = 100
+ROUNDS = 3
+
+
+def contract_of(megabytes: int) -> Contract:
+    """Two shared features with as many bins as it takes."""
+    bins = round((megabytes * 1e6 / (8 * COLUMNS) / 2) ** 0.5)
+    features = "\n".join(f"x{at} = {{ kind = 'numeric', centre = 0, scale = 1 }}" for at in range(COLUMNS))
+    shared = [f"{{ name = '{name}', edges = {list(range(1, bins))} }}" for name in ("place", "age")]
+    label = '{ column = "label", positive = 1, negative = 0 }'
+    return Contract.parse(
+        f'name = "large"\nlabel = {label}\nshared = [{", ".join(shared)}]\n[peers.bank.features]\n{features}\n'
+    )
+
+
+def write_part(megabytes: int, path: Path) -> None:
+    """A part full of noise, which no compression shrinks."""
+    contract = contract_of(megabytes)
+    bins = len(contract.shared[0].edges or ()) + 1
+    count, size = 2 * bins * bins, COLUMNS + len(contract.shared_columns) + 1
+    cells = Cells(
+        peer="bank",
+        columns=tuple(contract.peers["bank"].features),
+        centre=np.zeros(COLUMNS),
+        scale=np.ones(COLUMNS),
+        codes=np.repeat(np.indices((bins, bins)).reshape(2, -1).T, 2, axis=0),
+        labels=np.tile([-1, 1], bins * bins),
+        rows=np.full(count, 50),
+        sums=np.random.default_rng(0).normal(size=(count, COLUMNS)),
+        present=np.full((count, COLUMNS), 50),
+        shared=csr_array((count, len(contract.shared_columns))),
+        moments=np.eye(size),
+    )
+    Part.seal(Release(contract, cells, "none", "none", 1, 0, 0)).write(path)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A peer's work that is done: it hands out a part."""
+
+    fingerprint: str
+    part: Path
+
+    @property
+    def contracts(self) -> tuple[str, ...]:
+        """The one contract."""
+        return (self.fingerprint,)
+
+    def stage(self, kind: str, job: str, output: Path) -> Any:
+        """Whether the part is there."""
+        return "released" if output.exists() else "nothing"
+
+    def make(self, fingerprint: str, job: str, output: Path, model: Path | None) -> None:
+        """Put the part there."""
+        output.hardlink_to(self.part)
+
+
+class Plain(fl.FlightServerBase):
+    """The table, as Flight streams it by itself."""
+
+    def __init__(self, part: Path) -> None:
+        self._table = Part.read(part).table
+        super().__init__("grpc://127.0.0.1:0")
+
+    def do_get(self, context: Any, ticket: Any) -> Any:
+        """The table, in batches of about a megabyte like ours."""
+        rows = max(1, CHUNK * self._table.num_rows // self._table.nbytes)
+        batches = self._table.to_batches(max_chunksize=rows)
+        return fl.RecordBatchStream(pa.RecordBatchReader.from_batches(self._table.schema, batches))
+
+
+def send(folder: Path, megabytes: int, told: Any) -> None:
+    """The process that sends: tells its two ports, then waits to be ended."""
+    plain = Plain(folder / "part.parquet")
+    work = Ready(contract_of(megabytes).fingerprint, folder / "part.parquet")
+    with Station(Identity.load(folder / "bank"), "bank", work, folder / "jobs") as station:
+        told.send((plain.port, station.serve("127.0.0.1:0")))
+        told.recv()
+
+
+def receive_plain(port: int) -> float:
+    started = time.perf_counter()
+    for _ in fl.FlightClient(f"grpc://127.0.0.1:{port}").do_get(fl.Ticket(b"")):
+        pass
+    return time.perf_counter() - started
+
+
+def receive_stream(folder: Path, megabytes: int, port: int, number: int) -> float:
+    contract = contract_of(megabytes)
+    request = Request.now("bank", contract.name, contract.fingerprint, timedelta(hours=1), id=f"{number:032x}")
+    own = Identity.load(folder / "collector")
+    with Channel.open(own, Member(name="bank"), f"127.0.0.1:{port}") as channel:
+        while (answer := channel.act("request", request, Answer)).state == "working":
+            time.sleep(0.1)
+        started = time.perf_counter()
+        incoming = Incoming(folder / f"stream-{number}", answer.size or 0, answer.sha256 or "")
+        channel.fetch(Fetch(what="part", job=request.job), incoming, lambda have: None)
+        incoming.verify()
+        return time.perf_counter() - started
+
+
+def receive_whole(folder: Path, megabytes: int, port: int, number: int) -> float:
+    started = time.perf_counter()
+    places = {"bank": f"127.0.0.1:{port}"}
+    own = Identity.load(folder / "collector")
+    with Collector(own, Wanted.parts(contract_of(megabytes)), folder / f"whole-{number}", places) as collector:
+        collector.gather()
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    folder = Path(tempfile.mkdtemp())
+    try:
+        measure(write_part, megabytes, folder / "part.parquet")
+        init_authority(folder / "authority")
+        issue(folder / "authority", "collector", folder / "collector")
+        issue(folder / "authority", "bank", folder / "bank", trust=("collector",))
+        ours, theirs = multiprocessing.get_context("spawn").Pipe()
+        sender = multiprocessing.get_context("spawn").Process(target=send, args=(folder, megabytes, theirs))
+        sender.start()
+        plain, secured = ours.recv()
+        size = (folder / "part.parquet").stat().st_size / 1e6
+        taken: dict[str, list[float]] = {"plain": [], "stream": [], "whole": []}
+        peaks: dict[str, list[float]] = {"plain": [], "stream": [], "whole": []}
+        for at in range(ROUNDS):
+            for name, cost in (
+                ("plain", measure(receive_plain, plain)),
+                ("stream", measure(receive_stream, folder, megabytes, secured, at)),
+                ("whole", measure(receive_whole, folder, megabytes, secured, at)),
+            ):
+                taken[name].append(cost.result)
+                peaks[name].append(cost.peak / 1e6)
+                print(
+                    f"{name}: {cost.result:.2f} s, {size / cost.result:.0f} MB/s, {cost.peak / 1e6:.0f} MB", flush=True
+                )
+            for path in [*folder.glob("stream-*"), *folder.glob("whole-*/*.parquet")]:
+                path.unlink()
+        ours.send("done")
+        sender.join()
+        speed = {name: size / median(seconds) for name, seconds in taken.items()}
+        found = {
+            "megabytes": round(size),
+            "speed": {name: round(value) for name, value in speed.items()},
+            "stream_of_plain": round(speed["stream"] / speed["plain"], 3),
+            "whole_of_plain": round(speed["whole"] / speed["plain"], 3),
+            "peak_megabytes": {name: round(max(values)) for name, values in peaks.items()},
+        }
+        print(json.dumps(found, indent=1))
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

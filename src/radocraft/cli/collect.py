@@ -1,0 +1,138 @@
+"""radocraft collect."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.learn import Method
+from radocraft.cli.peer import IdentityFolder, MetricsPort, split
+from radocraft.cli.terminal import ContractFile, Json, err, out, print_json
+from radocraft.contract import Contract
+from radocraft.errors import ContractMismatch
+from radocraft.learn import learn as learn_model
+from radocraft.model import Model
+from radocraft.net.chunks import sha256_of
+from radocraft.net.collection import Wanted
+from radocraft.net.collector import Collector
+from radocraft.net.identity import Identity
+from radocraft.net.metrics import serve_metrics
+from radocraft.second_round import check_single, recalibrate
+from radocraft.storage import writing
+from radocraft.telling import Told
+
+_MAILBOX = "mailbox"
+Learn = Callable[[dict[str, Path]], Model]
+
+
+def collect(
+    contract: ContractFile,
+    peers: Annotated[
+        str,
+        typer.Option("--from", metavar="PEER=HOST:PORT,…", help="Every peer's address, or `mailbox` if it dials in."),
+    ],
+    identity: IdentityFolder,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    second_round: Annotated[
+        Path | None,
+        typer.Option("--second-round", metavar="MODEL", help="Ask for counts of this model's scores; recalibrate it."),
+    ] = None,
+    job: Annotated[
+        Path | None, typer.Option(help="Where the job is kept; give it again to go on. [OUTPUT.job]")
+    ] = None,
+    listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where the mailbox listens.")] = None,
+    wait: Annotated[float, typer.Option(min=0, help="How many hours the peers have.")] = 24.0,
+    method: Annotated[Method | None, typer.Option(help="As for `radocraft learn`. [matching]")] = None,
+    caution: Annotated[float | None, typer.Option(min=0, max=1, help="As for `radocraft learn`.")] = None,
+    keep_model: Annotated[bool, typer.Option("--keep-model", help="Send the model back to no peer.")] = False,
+    linger: Annotated[float, typer.Option(min=0, help="Seconds to wait for peers to fetch the model.")] = 60.0,
+    metrics: MetricsPort = None,
+    as_json: Json = False,
+) -> None:
+    """Ask the peers for their parts, learn, and give the model back.
+
+    Example: radocraft collect -c contract.toml -i me --from bank=bank.example:8815,insurer=10.0.0.7:8815 -o model.json
+    """
+    agreed, own = Contract.load(contract), Identity.load(identity)
+    places = {peer: None if at == _MAILBOX else at for peer, at in map(split, peers.split(","))}
+    if second_round is None:
+        wanted, learn = _first(agreed, method or Method.matching, caution)
+    elif method or caution is not None:
+        raise typer.BadParameter("--method and --caution are for learning, not for the second round.")
+    else:
+        wanted, learn = _second(second_round, agreed, {*places})
+    told = (lambda peer, state: None) if as_json else (lambda peer, state: err.print(f"{peer}: {state}"))
+    folder = job or output.with_name(output.name + ".job")
+    with Collector(
+        own, wanted, folder, places, listen=listen, wait=timedelta(hours=wait), returns=not keep_model, report=told
+    ) as collector:
+        page = serve_metrics(metrics, collector.metrics, lambda: None) if metrics else None
+        if collector.port is not None and not as_json:
+            err.print(f"The mailbox listens on {str(listen).rpartition(':')[0]}:{collector.port}.")
+        files = collector.gather()
+        model = _learned(collector, learn, files)
+        with writing(output) as file, collector.collection.model.open("rb") as kept:
+            shutil.copyfileobj(kept, file)
+        without = collector.give_back(timedelta(seconds=linger))
+        if page is not None:
+            page.shutdown()
+    _conclude(model, output, files, without, as_json)
+
+
+def _first(contract: Contract, method: Method, caution: float | None) -> tuple[Wanted, Learn]:
+    """Parts, and what is learned from them."""
+
+    def learn(files: dict[str, Path]) -> Model:
+        return learn_model([*files.values()], contract, method=method.value, caution=caution)
+
+    return Wanted.parts(contract), learn
+
+
+def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Learn]:
+    """Counts of a model's scores, and the model recalibrated by them."""
+    model = Model.load(path)
+    check_single(model)
+    if model.contract.fingerprint != contract.fingerprint:
+        raise ContractMismatch(f"'{path}' was learned under another contract. Give the one it was learned under.")
+    if peers != {*model.peers}:
+        raise typer.BadParameter(f"The second round asks every peer of the model: {', '.join(model.peers)}.")
+
+    def check(file: Path, peer: str) -> None:
+        Told.load(file).check(peer, model)
+
+    def learn(files: dict[str, Path]) -> Model:
+        return recalibrate(model, [Told.load(file) for file in files.values()])
+
+    return Wanted(contract, check, sha256_of(path)), learn
+
+
+def _learned(collector: Collector, learn: Learn, files: dict[str, Path]) -> Model:
+    """The model of the job, learned now or before a restart."""
+    kept = collector.collection.model
+    if not kept.exists():
+        learn(files).save(kept)
+    digest = sha256_of(kept)
+    if not any((line["kind"], line.get("sha256")) == ("learned", digest) for line in collector.audit.chain.entries()):
+        collector.audit.note("learned", sha256=digest, peers=sorted(files))
+    return Model.load(kept)
+
+
+def _conclude(model: Model, output: Path, files: dict[str, Path], without: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        kind = "parts" if model.second_round is None else "scores"
+        came = {peer: str(path) for peer, path in files.items()}
+        print_json({"model": str(output), kind: came, "not_returned": without})
+        return
+    if (found := model.second_round) is None:
+        out.print(f"Learned from {', '.join(model.peers)} by {model.method}; wrote {output}.")
+    else:
+        out.print(f"Expect an error of {found.error:.1%} (AUC {found.auc:.3f}) on new rows. {found.assumption}")
+        out.print(f"Wrote {output}, its probabilities recalibrated.")
+    for peer, reason in without.items():
+        out.print(f"{peer} does not have the model yet: {reason}")
+    out.print(f"See it: radocraft explain {output}")

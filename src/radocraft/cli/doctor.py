@@ -1,0 +1,36 @@
+"""radocraft doctor."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.peer import IdentityFolder, split
+from radocraft.cli.terminal import Json, out, print_json
+from radocraft.net.doctor import examine
+
+_STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
+
+
+def doctor(
+    identity: IdentityFolder,
+    to: Annotated[str | None, typer.Option(metavar="NAME=HOST:PORT", help="A peer or a mailbox to call.")] = None,
+    contract: Annotated[Path | None, typer.Option("--contract", "-c", help="Does the other end know it?")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with an identity or a connection, and what to do: certificates, clock, name, port, contract.
+
+    Example: radocraft doctor -i collector --to bank=bank.example:8815 -c contract.toml
+    """
+    findings = list(examine(identity, split(to) if to else None, contract))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            out.print(f"{finding.verdict:<8}", style=_STYLES[finding.verdict], end=f" {finding.check}: ")
+            out.print(finding.said, soft_wrap=True)
+    if any(finding.verdict == "bad" for finding in findings):
+        raise typer.Exit(1)

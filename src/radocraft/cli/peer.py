@@ -1,0 +1,132 @@
+"""radocraft peer serve|push."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from radocraft.answering import Answering
+from radocraft.cli.terminal import err
+from radocraft.contract import Contract
+from radocraft.errors import IdentityError
+from radocraft.net.identity import Identity
+from radocraft.net.members import Member
+from radocraft.net.push import Pusher
+from radocraft.net.station import Station
+from radocraft.policy import Policy
+from radocraft.sources import open_source
+
+app = typer.Typer(help="A peer on the network: it answers requests by its own policy.", no_args_is_help=True)
+
+Tables = Annotated[list[str], typer.Argument(help="The peer's table, as for `radocraft craft`.")]
+Contracts = Annotated[list[Path], typer.Option("--contract", "-c", help="A contract to answer for; may be repeated.")]
+Peer = Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")]
+PolicyFile = Annotated[Path, typer.Option("--policy", help="The peer's policy; it must keep a ledger.")]
+IdentityFolder = Annotated[Path, typer.Option("--identity", "-i", help="The folder of `radocraft identity issue`.")]
+Jobs = Annotated[Path, typer.Option("--jobs", help="Where jobs and the audit log are kept.")]
+TableName = Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")]
+MemoryLimit = Annotated[str | None, typer.Option(help="The most memory to take, e.g. 2GB.")]
+Exact = Annotated[bool, typer.Option("--exact", help="The same bits on every run, at the speed of one core.")]
+MetricsPort = Annotated[
+    str | None, typer.Option("--metrics", metavar="HOST:PORT", help="Answer /metrics and /health here.")
+]
+
+
+@app.command()
+def serve(
+    table: Tables,
+    contract: Contracts,
+    peer: Peer,
+    policy: PolicyFile,
+    identity: IdentityFolder,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen.")] = "127.0.0.1:8815",
+    jobs: Jobs = Path("jobs"),
+    name: TableName = None,
+    memory_limit: MemoryLimit = None,
+    exact: Exact = False,
+    metrics: MetricsPort = None,
+) -> None:
+    """Wait to be asked: a collector named in members.toml pulls the part.
+
+    Example: radocraft peer serve bank.parquet -c contract.toml -p bank --policy policy.toml -i bank-identity
+    """
+    work = _work(table, contract, peer, policy, name, memory_limit, exact)
+    own = Identity.load(identity)
+    if not own.members():
+        raise IdentityError(f"Nobody may ask: add e.g. [collector] to '{identity / 'members.toml'}'.")
+    with Station(own, peer, work, jobs, metrics) as station, _stopping() as stop:
+        port = station.serve(listen)
+        err.print(f"{own.name} listens on {listen.rpartition(':')[0]}:{port} for {', '.join(sorted(own.members()))}.")
+        stop.wait()
+
+
+@app.command()
+def push(
+    table: Tables,
+    contract: Contracts,
+    peer: Peer,
+    policy: PolicyFile,
+    identity: IdentityFolder,
+    to: Annotated[str, typer.Option(metavar="NAME=HOST:PORT", help="The collector's mailbox.")],
+    once: Annotated[bool, typer.Option("--once", help="End when one job has come to its end.")] = False,
+    jobs: Jobs = Path("jobs"),
+    name: TableName = None,
+    memory_limit: MemoryLimit = None,
+    exact: Exact = False,
+    metrics: MetricsPort = None,
+) -> None:
+    """Dial out to the collector's mailbox, for a peer that nobody can call.
+
+    Example: radocraft peer push shop.csv -c contract.toml -p shop --policy policy.toml -i me --to learner=10.0.0.7:8815
+    """
+    work = _work(table, contract, peer, policy, name, memory_limit, exact)
+    own = Identity.load(identity)
+    who, address = split(to)
+    member = own.members().get(who, Member(name=who))
+    with Station(own, peer, work, jobs, metrics) as station, _stopping() as stop:
+        Pusher(own, member, address, station.desk, err.print).run(stop, once=once)
+
+
+def split(text: str) -> tuple[str, str]:
+    """``NAME=ADDRESS`` as a pair."""
+    who, equals, address = text.partition("=")
+    if not equals or not who or not address:
+        raise typer.BadParameter(f"'{text}': write it as NAME=HOST:PORT.")
+    return who, address
+
+
+def _work(
+    table: list[str],
+    contracts: list[Path],
+    peer: str,
+    policy: Path,
+    name: str | None,
+    memory_limit: str | None,
+    exact: bool,
+) -> Answering:
+    data = table[0] if len(table) == 1 else list(table)
+    return Answering(
+        peer,
+        Policy.load(policy),
+        tuple(Contract.load(path) for path in contracts),
+        lambda: open_source(data, table=name, memory_limit=memory_limit, exact=exact),
+        name or str(table[0]),
+    )
+
+
+@contextmanager
+def _stopping() -> Iterator[Event]:
+    """An event that is set when the process is asked to end."""
+    stop = Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,72 @@
+"""radocraft scores, radocraft recalibrate: the second round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.terminal import Json, out, print_json
+from radocraft.model import Model
+from radocraft.offer import pending_path
+from radocraft.policy import Policy
+from radocraft.report.numbers import size
+from radocraft.second_round import recalibrate as recalibrate_model
+from radocraft.second_round import tell_scores
+from radocraft.telling import Told, let_scores_go
+
+
+def scores(
+    model: Annotated[Path, typer.Argument(help="The model the learner sent.")],
+    table: Annotated[str, typer.Argument(help="The peer's table: a file, a folder or a database, as for craft.")],
+    peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of counts to write.")],
+    policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Let it leave without the review the policy asks for.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Count how this peer's share of a model's scores is spread, for the learner's second round.
+
+    Example: radocraft scores model.json bank.parquet --peer bank -o bank.scores.json
+    """
+    rules, given = Policy.load(policy) if policy is not None else Policy(), Model.load(model)
+    told, waits = tell_scores(table, given, peer, rules), rules.review and not yes
+    let_scores_go(told, given, rules, table, output, waits=waits)
+    written = pending_path(output) if waits else output
+    if as_json:
+        what = "pending" if waits else "scores"
+        print_json({what: str(written), "peer": peer, "rows": told.total, "blocks": len(told.blocks)})
+        return
+    counted = f"{told.total:,} rows counted in {sum(map(len, told.rows)):,} bins of {len(told.blocks):,} blocks"
+    if waits:
+        out.print(
+            f"Nothing has left. {written} waits for review: {counted}. See it and decide: radocraft review {written}"
+        )
+        return
+    out.print(
+        f"Wrote {output}: {counted}, {size(output.stat().st_size)}; no bin under the policy's limit. "
+        "Send it to the learner: radocraft recalibrate"
+    )
+
+
+def recalibrate(
+    model: Annotated[Path, typer.Argument(help="The model file.")],
+    counts: Annotated[list[Path], typer.Argument(help="One file of counts of each peer, from `radocraft scores`.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    as_json: Json = False,
+) -> None:
+    """Give a model probabilities from every peer's counts of scores, and say how good it is.
+
+    Example: radocraft recalibrate model.json bank.scores.json insurer.scores.json -o model2.json
+    """
+    read = Model.load(model)
+    better = recalibrate_model(read, [Told.load(path) for path in counts])
+    better.save(output)
+    found = better.second_round
+    if as_json or found is None:
+        print_json(found.model_dump(mode="json") if found else None)
+        return
+    out.print(f"Expect an error of {found.error:.1%} (AUC {found.auc:.3f}) on new rows. {found.assumption}")
+    out.print(f"With scores taken to be normal it was {read.estimate.error:.1%} (AUC {read.estimate.auc:.3f}).")
+    out.print(f"Wrote {output}, its probabilities recalibrated.")
