@@ -1,0 +1,29 @@
+"""radocraft report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from radocraft.cli.terminal import Json, out, print_json
+from radocraft.model import Model
+from radocraft.report import write_report
+from radocraft.report.numbers import size
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
+    as_json: Json = False,
+) -> None:
+    """Write a report for people: one HTML file that needs no network to open.
+
+    Example: radocraft report model.json -o report.html
+    """
+    written = write_report(Model.load(model), output)
+    if as_json:
+        print_json({"report": str(output), "bytes": written})
+    else:
+        out.print(f"Wrote {output}, {size(written)}. Open it in a browser.")
