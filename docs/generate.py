@@ -1,0 +1,264 @@
+"""Writes the pages of the reference that follow from the code: python docs/generate.py.
+
+A test fails when a page on disk differs from what this gives.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+REFERENCE = Path(__file__).parent / "reference"
+WIDTH = 80
+NOTE = "<!-- written by docs/generate.py: change the code, not this page -->\n\n"
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its name."""
+    written = {
+        "cli.md": command_line(),
+        "contract.md": contract(),
+        "policy.md": policy(),
+        "part.md": part(),
+        "errors.md": errors(),
+        "api.md": api(),
+    }
+    return {name: NOTE + text.rstrip() + "\n" for name, text in written.items()}
+
+
+def command_line() -> str:
+    """The help of every command, as the terminal shows it."""
+    os.environ |= {"COLUMNS": str(WIDTH), "TERMINAL_WIDTH": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
+    os.environ.pop("FORCE_COLOR", None)
+    import typer.main
+    from typer.testing import CliRunner
+
+    from radocraft.cli import app
+
+    runner = CliRunner()
+    text = [
+        "# Command line\n",
+        "Every command takes `--help`; those with a result take `--json`. Colours respect `NO_COLOR`. Shell "
+        "completion: `radocraft --install-completion`. Exit codes are in [errors](errors.md).\n",
+    ]
+    for path in _commands(typer.main.get_command(app), ()):
+        shown = runner.invoke(app, [*path, "--help"], prog_name="radocraft").output
+        lines = "\n".join(line.rstrip() for line in shown.strip("\n").splitlines())
+        text.append(f"## {' '.join(['radocraft', *path])}\n\n```text\n{lines.strip()}\n```\n")
+    return "\n".join(text)
+
+
+def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, (*path, name))
+
+
+def contract() -> str:
+    """The fields of a contract."""
+    from radocraft import features, labels
+
+    module = sys.modules["radocraft.contract"]
+    text = ["# Contract\n", _module_text(module)]
+    text.append(_fields("The file", module.Contract))
+    text += [_fields(f"[label], {kind}", model) for kind, model in _labels(labels)]
+    text.append(_fields("[[shared]]", features.Shared))
+    text.append(_fields("[peers.NAME]", module.Peer))
+    text.append('## Kinds of private features\n\nA bare word stands for the kind: `income = "numeric"`.\n')
+    for model in (features.Numeric, features.Boolean, features.Categorical, features.Spline, features.Interact):
+        text.append(_fields(f'kind = "{model.model_fields["kind"].default}"', model, "###"))
+    return "\n".join(text)
+
+
+def _labels(module: Any) -> Iterator[tuple[str, type[BaseModel]]]:
+    from radocraft.features import Agreed
+
+    for name, model in vars(module).items():
+        if inspect.isclass(model) and issubclass(model, Agreed) and model.__module__ == module.__name__:
+            yield re.sub(r"(?<!^)([A-Z])", r" \1", name).lower(), model
+
+
+def policy() -> str:
+    """The fields of a policy."""
+    from radocraft.policy import Policy, rules
+
+    text = ["# Policy\n", _module_text(rules), _fields("The file", Policy)]
+    text += [_fields("[dominance]", rules.Dominance), _fields("[privacy]", rules.Privacy)]
+    return "\n".join(text)
+
+
+def part() -> str:
+    """The format of a part."""
+    return "# Part\n\n" + _restructured(inspect.getdoc(sys.modules["radocraft.part"]) or "")
+
+
+def errors() -> str:
+    """The tree of errors and what the command line returns."""
+    from radocraft import errors as module
+
+    tree = re.search(r"::\n\n(.*?)\n\n(?=\S)", module.__doc__ or "", flags=re.DOTALL)
+    assert tree is not None
+    rows = [
+        f"| `{name}` | {error.exit_code} | {(inspect.getdoc(error) or '').splitlines()[0].replace('``', '`')} |"
+        for name, error in vars(module).items()
+        if inspect.isclass(error) and issubclass(error, module.RadocraftError)
+    ]
+    drawn = inspect.cleandoc(tree[1])
+    return (
+        "# Errors and exit codes\n\n"
+        "All errors raised on purpose are `RadocraftError`s. A message says what happened, what was expected and "
+        "what to do next; it never holds a row's value or a small count. With `--json` the error itself is JSON, on "
+        "standard error.\n\n"
+        "| exit code | means |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | the command was used wrongly |\n"
+        "| 3 | two things made under different contracts were brought together |\n"
+        "| 4 | refused by the peer's policy |\n| 130 | interrupted |\n\n"
+        f"```text\n{drawn}\n```\n\n| error | exit code | when |\n|---|---|---|\n" + "\n".join(rows)
+    )
+
+
+def api() -> str:
+    """Every public name, for mkdocstrings to fill in."""
+    import radocraft
+
+    text = ["# Python\n", "`import radocraft as rc`; everything below is a name of the package itself.\n"]
+    for name in sorted(radocraft.__all__, key=str.lower):
+        if not name.startswith("_"):
+            member = getattr(radocraft, name)
+            text.append(f"::: {member.__module__}.{member.__name__}\n")
+    text.append("::: radocraft.estimator.RadocraftClassifier\n")
+    return "\n".join(text)
+
+
+def _module_text(module: Any) -> str:
+    return _restructured(inspect.getdoc(module) or "", "toml") + "\n"
+
+
+def _restructured(text: str, language: str = "text") -> str:
+    """The little reStructuredText our docstrings have, as Markdown: literals, a table, and blocks after ``::``."""
+    text = text.replace("``", "`")
+    out: list[str] = []
+    lines = text.splitlines()
+    at = 0
+    while at < len(lines):
+        if re.fullmatch(r"=+ +=+", lines[at]):
+            end = max(i for i, line in enumerate(lines) if re.fullmatch(r"=+ +=+", line))
+            out += _table(lines[at + 1 : end], lines[at].index(" "))
+            at = end + 1
+        elif lines[at].endswith("::"):
+            out += [lines[at][:-1], "", f"```{language}"]
+            at += 2
+            while at < len(lines) and (not lines[at] or lines[at].startswith("    ")):
+                out.append(lines[at][4:])
+                at += 1
+            while not out[-1]:
+                out.pop()
+            out += ["```", ""]
+        else:
+            out.append(lines[at])
+            at += 1
+    return "\n".join(out)
+
+
+def _table(lines: list[str], width: int) -> list[str]:
+    rows: list[list[str]] = []
+    for line in lines:
+        if line[:width].strip():
+            rows.append([line[:width].strip(), line[width:].strip()])
+        else:
+            rows[-1][1] += " " + line.strip()
+    return ["| | |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)]
+
+
+def _fields(title: str, model: type[BaseModel], level: str = "##") -> str:
+    said = _said(model)
+    rows = [
+        f"| `{name}` | {_kind(field.annotation, field.metadata)} | {_default(field)} | {said.get(name, '')} |"
+        for name, field in model.model_fields.items()
+        if name != "kind"
+    ]
+    summary = re.split(r"[;.] [Ss]ee the module", (inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " "))[0]
+    summary = summary.rstrip(".") + "."
+    table = "\n".join(["| field | is | if left out | |", "|---|---|---|---|", *rows]) if rows else "No further fields."
+    return f"{level} {title}\n\n{summary.replace('``', '`')}\n\n{table}\n"
+
+
+def _said(model: type[BaseModel]) -> dict[str, str]:
+    """What stands below each field in the source."""
+    out: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        if issubclass(kind, BaseModel) and kind.__module__.startswith("radocraft"):
+            lines = ast.parse(inspect.getsource(kind)).body[0].body
+            for field, text in pairwise(lines):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    out[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
+    return out
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return "**needed**"
+    value = field.default_factory() if field.default is PydanticUndefined else field.default
+    if value in (None, (), {}):
+        return "nothing"
+    return f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`".replace("'", '"')
+
+
+def _kind(annotation: Any, metadata: list[Any]) -> str:
+    """A type in words, with its limits."""
+    text = _type(annotation)
+    limits = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+    found = re.findall(r"(gt|ge|lt|le)=([-\d.e]+)", " ".join(map(repr, [annotation, *metadata])))
+    said = ", ".join(f"{limits[name]} {value}" for name, value in found)
+    return f"{text}, {said}" if said else text
+
+
+def _type(annotation: Any) -> str:
+    words = repr(annotation)
+    if "tuple[" in words and "[int," in words:
+        return "a list of numbers, or a whole number"
+    if literals := re.search(r"Literal\[([^\]]*)\]", words):
+        return " or ".join(f"`{text.strip()}`".replace("'", '"') for text in literals[1].split(","))
+    named = (
+        ("radocraft.contract.Peer]", "one section per peer"),
+        ("Shared, ...", "a list of sections"),
+        ("dict[str, str]", "names"),
+        ("dict[str,", "one line per feature"),
+        ("Dominance", "a section"),
+        ("Privacy", "a section"),
+        ("TwoValues", "a section"),
+        ("tuple[str, str]", "two names"),
+        ("int | tuple[", "a whole number, or a list of numbers"),
+        ("tuple[str, ...]", "a list of names"),
+        ("bool | int | float | str", "text, a number, true or false"),
+        ("Finite", "a number"),
+        ("float", "a number"),
+        ("bool", "true or false"),
+        ("int", "a whole number"),
+        ("str", "text"),
+    )
+    found = next((text for key, text in named if key in words), words)
+    several = words.startswith("tuple[") or "tuple[typing.Annotated" in words
+    if several and found in ("text, a number, true or false", "a number"):
+        return "a list of values" if found.startswith("text") else "a list of numbers"
+    return found
+
+
+def main() -> None:
+    """Write every page."""
+    REFERENCE.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (REFERENCE / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""The whole road: two tables, two parts, one model, and how good it is on people nobody trained on."""
+
+import radocraft as rc
+from radocraft.example import example_people
+
+contract, tables = rc.example_peers(rows=10_000)  # made up; each peer's table in an order of its own
+
+parts = []
+for peer, table in tables.items():
+    tally = rc.craft(table, contract, peer)  # exact sums by block; stays at the peer
+    released = rc.release(tally, contract)  # through the gate: no cell under ten rows
+    part = rc.Part.seal(released)  # this may leave
+    print(f"{peer}: {tally.total:,} rows became {part.table.num_rows} cells, {part.nbytes:,} bytes")
+    parts.append(part)
+
+model = rc.learn(parts, contract)
+people = example_people(5_000, seed=7)
+truth = [label == "yes" for label in people["defaulted"].to_pylist()]
+scores = model.predict(people.drop_columns(["defaulted"]))
+wrong = sum(said != true for said, true in zip(scores.positive, truth, strict=True)) / len(truth)
+print(f"error on 5,000 new people: {wrong:.1%}; the model expected {model.estimate.error:.1%}")

@@ -1,0 +1,16 @@
+"""Caution: from trusting what nobody can see (0) to never being worse than the best peer, whatever the matching (1)."""
+
+import radocraft as rc
+
+contract, tables = rc.example_peers(rows=10_000)
+parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+
+print("caution  expected loss  guaranteed loss")
+for caution in (0.0, 0.25, 0.5, 1.0):
+    losses = rc.learn(parts, contract, caution=caution).certificate
+    assert losses is not None
+    print(f"{caution:7g}  {losses.expected:13.4f}  {losses.guaranteed:15.4f}")
+
+best = min(losses.peers, key=lambda peer: losses.peers[peer])
+print(f"best peer alone ({best}): {losses.peers[best]:.4f}")
+print("caution 1 is never worse:", losses.guaranteed <= losses.peers[best] * (1 + 1e-9))

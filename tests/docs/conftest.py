@@ -1,0 +1,3 @@
+"""The engines some pages need."""
+
+from tests.engines.conftest import postgres, spark  # noqa: F401
