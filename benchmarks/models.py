@@ -1,10 +1,13 @@
 """What the models promise, held against what is true, on the paper's domains.
 
-    python benchmarks/models.py estimates    error, AUC and probabilities against held-out rows
-    python benchmarks/models.py certificate  guaranteed loss against the truly joined table
-    python benchmarks/models.py linked       200 linked rows against every fixed caution
-    python benchmarks/models.py missing      a fifth of all private values removed
-    python benchmarks/models.py splines      splines at the peers against the linear oracle
+    python benchmarks/models.py estimates      error and AUC against held-out rows
+    python benchmarks/models.py probabilities  calibration and log loss on held-out rows
+    python benchmarks/models.py certificate    guaranteed loss against the truly joined table
+    python benchmarks/models.py linked         200 linked rows against every fixed caution
+    python benchmarks/models.py missing        a fifth of all private values removed
+    python benchmarks/models.py splines        splines at the peers against the linear oracle
+    python benchmarks/models.py second         estimates from counts of scores at the peers (second round)
+    python benchmarks/models.py strengths      one ridge strength against one for shared features and one for private
 
 Needs RADOCRAFT_DATA. Every figure is printed as Markdown.
 """
@@ -20,18 +23,19 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from radocraft import Contract, Part, Policy, craft, learn, release
+from radocraft import Contract, Part, Policy, craft, learn, recalibrate, release, tell_scores
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.cells import standardise
 from radocraft.learners import Fit, LinkedRows, fit_linked, fit_matching
 from radocraft.learners.linked import CAUTIONS
-from radocraft.learners.matching import Ridge
+from radocraft.learners.matching import Ridge, generalised_cross_validation
 from radocraft.metrics import auc, error_rate
 from radocraft.population import Population
 from radocraft.study.baselines import FINE_GAMMAS, fit_ridge
 from radocraft.study.cell import Cell, folds_of
 from radocraft.study.domains import DOMAINS
 from radocraft.study.methods import Fold, agree_contract, design_matrix, merged_blocks
+from radocraft.study.metrics import calibration_error, reliability
 from radocraft.study.scenarios import PeerTable
 from radocraft.tally import Tally
 
@@ -63,24 +67,27 @@ def print_table(title: str, head: list[str], lines: list[list[str]]) -> None:
 
 
 def estimates() -> None:
-    """Estimated error and AUC against held-out rows; expected calibration error in ten bins."""
-    apart: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for cell in grid():
-        found = np.array([_estimate(fold) for fold in folds_of(cell)]).mean(axis=0)
-        apart[cell.domain].append(tuple(found))
+    """Estimated error and AUC against held-out rows."""
+    head = ["domain", "error estimated %", "true %", "AUC estimated", "true", "error off by, points", "AUC off by"]
+    found = by_domain(_estimate)
     lines = []
-    for domain, rows in apart.items():
+    for domain, rows in found.items():
         mean = np.mean(rows, axis=0)
-        gaps = np.abs(np.array(rows)[:, [0, 2]] - np.array(rows)[:, [1, 3]]).mean(axis=0)
+        gaps = np.abs(rows[:, [0, 2]] - rows[:, [1, 3]]).mean(axis=0)
         shown = [f"{100 * value:.1f}" for value in mean[:2]] + [f"{value:.3f}" for value in mean[2:]]
         lines.append([domain, *shown, f"{100 * gaps[0]:.1f}", f"{gaps[1]:.3f}"])
-    whole = np.array([row for rows in apart.values() for row in rows])
+    whole = np.concatenate([*found.values()])
     error, area = np.abs(whole[:, 0] - whole[:, 1]).mean(), np.abs(whole[:, 2] - whole[:, 3]).mean()
-    ece = [f"{value:.3f}" for value in whole[:, 4:].mean(axis=0)]
-    lines.append([f"all {len(whole)} cells", "", "", "", "", *ece, f"{100 * error:.2f}", f"{area:.4f}"])
-    head = ["domain", "error estimated %", "true %", "AUC estimated", "true", "ECE", "ECE by signature"]
-    head += ["error off by, points", "AUC off by"]
+    lines.append([f"all {len(whole)} cells", "", "", "", "", f"{100 * error:.2f}", f"{area:.4f}"])
     print_table("Estimated without one joined row, and true", head, lines)
+
+
+def by_domain(judge: Callable[[Fold], tuple[float, ...]]) -> dict[str, np.ndarray]:
+    """What is found in each cell of a domain, the mean over its folds."""
+    found: dict[str, list[np.ndarray]] = defaultdict(list)
+    for cell in grid():
+        found[cell.domain].append(np.mean([judge(fold) for fold in folds_of(cell)], axis=0))
+    return {domain: np.array(rows) for domain, rows in found.items()}
 
 
 def _estimate(fold: Fold) -> tuple[float, ...]:
@@ -88,11 +95,31 @@ def _estimate(fold: Fold) -> tuple[float, ...]:
     population = Population.of(blocks, fit)
     told, odds = population.estimate(prior=True), population.odds(prior=True)
     scores, labels = design_matrix(blocks, fold.test) @ fit.theta, fold.test.labels
-    log_odds = odds.offset + odds.slope * scores
-    true = error_rate(log_odds, labels)
-    by_signature = _by_signature(population, log_odds, scores, fold.test.codes)
-    gaps = (calibration_error(1 / (1 + np.exp(-each)), labels) for each in (log_odds, by_signature))
-    return told.error, true, told.auc, auc(scores, labels), *gaps
+    return told.error, error_rate(odds.log_odds(scores), labels), told.auc or 0.0, auc(scores, labels)
+
+
+def probabilities() -> None:
+    """Expected calibration error in ten bins and log loss on held-out rows, told in three ways."""
+    ways = ("as told", "spread at caution 0", "by signature")
+    head = ["domain", *(f"ECE, {way}" for way in ways), *(f"log loss, {way}" for way in ways)]
+    found = by_domain(_probabilities)
+    means = {domain: rows.mean(axis=0) for domain, rows in found.items()}
+    means["all"] = np.mean([*means.values()], axis=0)
+    lines = [[domain, *(f"{value:.3f}" for value in mean)] for domain, mean in means.items()]
+    print_table("How far probabilities are off", head, lines)
+    most = [f"{domain} {rows[:, 0].max():.3f}" for domain, rows in found.items()]
+    print(f"\nLargest ECE of a cell, as told: {', '.join(most)}")
+
+
+def _probabilities(fold: Fold) -> tuple[float, ...]:
+    blocks, fit = fitted(fold)
+    population = Population.of(blocks, fit)
+    bold = Population.of(blocks, replace(fit, settings={**fit.settings, "caution": 0.0}))
+    scores, labels = design_matrix(blocks, fold.test) @ fit.theta, fold.test.labels
+    told = [one.odds(prior=True).log_odds(scores) for one in (population, bold)]
+    told.append(_by_signature(population, told[1], scores, fold.test.codes))
+    gaps = [off_by(1 / (1 + np.exp(-each)), labels) for each in told]
+    return *gaps, *(float(np.mean(np.logaddexp(0.0, -labels * each))) for each in told)
 
 
 def _by_signature(population: Population, log_odds: np.ndarray, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -106,14 +133,9 @@ def _by_signature(population: Population, log_odds: np.ndarray, scores: np.ndarr
     return np.where((yes >= 0) & (no >= 0), own, log_odds)
 
 
-def calibration_error(probability: np.ndarray, labels: np.ndarray) -> float:
-    """Mean gap between probability and frequency over ten equal bins, by their rows."""
-    bin_of = np.clip((10 * probability).astype(int), 0, 9)
-    gaps = [
-        (bin_of == at).mean() * abs(probability[bin_of == at].mean() - (labels[bin_of == at] > 0).mean())
-        for at in np.unique(bin_of)
-    ]
-    return float(np.sum(gaps))
+def off_by(probability: np.ndarray, labels: np.ndarray) -> float:
+    """Expected calibration error over ten equal bins."""
+    return calibration_error(reliability(probability, labels))
 
 
 def certificate() -> None:
@@ -163,7 +185,9 @@ def _linked(fold: Fold, rng: np.random.Generator) -> list[float]:
     train, test = design_matrix(blocks, fold.train), design_matrix(blocks, fold.test)
     pick = rng.choice(len(train), 200, replace=False)
     labels = fold.train.labels[pick]
-    rows = LinkedRows(train[pick], labels, blocks.locate(fold.train.codes[pick], labels))
+    rows = LinkedRows(
+        train[pick], labels, blocks.contract.label.targets(labels), blocks.locate(fold.train.codes[pick], labels)
+    )
     problem = Ridge(fit.known, float(fit.settings["alpha"]))
     thetas = [*(problem.cautious(caution) for caution in CAUTIONS), fit_linked(blocks, rows).theta]
     return [float(np.mean((1 - fold.test.labels * (test @ theta)) ** 2)) for theta in thetas]
@@ -258,6 +282,89 @@ def _spline_errors(fold: Fold) -> tuple[float, float, float]:
     return linear, oracle, error_rate(scores, fold.test.labels)
 
 
+def second() -> None:
+    """Both estimates against held-out rows, in the second round with bins of at least ten rows."""
+    lines, every = [], []
+    for name in DOMAINS:
+        found = []
+        for cell in cells((name,), (2, 4), (1, 3)):
+            found += [_second(fold) for fold in list(folds_of(cell))[:2]]
+        means = np.mean(found, axis=0)
+        every.append([*np.abs(means[1:3] - means[0]), *np.abs(means[4:6] - means[3]), *means[6:]])
+        errors = (f"{100 * value:.1f}" for value in means[:3])
+        lines.append([name, *errors, *(f"{value:.3f}" for value in means[3:])])
+    off = np.mean(every, axis=0)
+    shown = [*(f"{100 * value:.2f}" for value in off[:2]), "", *(f"{value:.3f}" for value in off[2:])]
+    lines.append(["off by, and mean ECE", "", *shown])
+    head = [
+        "domain",
+        "true error %",
+        "normal %",
+        "counted %",
+        "true AUC",
+        "normal",
+        "counted",
+        "ECE",
+        "ECE, recalibrated",
+    ]
+    print_table("Error and AUC to expect, and calibration, from normal scores and from counts of scores", head, lines)
+
+
+def _second(fold: Fold) -> list[float]:
+    contract = agree_contract(fold)
+    tables = {table.name: as_table(contract, table) for table in fold.tables}
+    parts = [Part.seal(release(craft(table, contract, peer), contract, Policy(1))) for peer, table in tables.items()]
+    model = learn(parts, contract)
+    better = recalibrate(model, [tell_scores(table, model, peer) for peer, table in tables.items()])
+    columns = tuple(name for table in fold.tables for name in table.columns)
+    test = as_table(contract, PeerTable("test", columns, fold.test.codes, fold.test.labels, fold.test.values))
+    labels, scores = fold.test.labels, [each.predict(test) for each in (model, better)]
+    errors = [float(np.mean(each.positive != (labels > 0))) for each in scores]
+    calibration = [off_by(each.probability, labels) for each in scores]
+    told = better.second_round or model.estimate
+    return [
+        *(errors[0], model.estimate.error, told.error),
+        *(auc(scores[0].score, labels), float(model.estimate.auc or 0), float(told.auc or 0)),
+        *(calibration[0], calibration[1]),
+    ]
+
+
+RATIOS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
+
+
+def strengths() -> None:
+    """A strength of their own for shared columns, chosen by generalised cross-validation like the other."""
+    lines = []
+    for min_rows in (1, 10):
+        found: list[list[float]] = []
+        for cell in (replace(cell, seed=seed, min_rows=min_rows) for seed in range(4) for cell in grid()):
+            found += [_strengths(fold) for fold in folds_of(cell)]
+        one, two, other = 100 * np.mean(found, axis=0)
+        lines.append([str(min_rows), f"{one:.2f}", f"{two:.2f}", f"{other:.0f} %"])
+    head = ["min_rows", "one strength, error %", "two strengths, error %", "folds where the second differs"]
+    print_table("One ridge strength against two, 44 cells, four seeds, caution 0", head, lines)
+
+
+def _strengths(fold: Fold) -> list[float]:
+    blocks, fit = fitted(fold, 0.0)
+    design = design_matrix(blocks, fold.test)
+    trials = []
+    for ratio in RATIOS:
+        stretch = np.ones(fit.layout.size)
+        stretch[fit.layout.shared] = ratio**-0.5
+        known = replace(
+            fit.known,
+            r=fit.known.r * stretch,
+            between=fit.known.between * np.outer(stretch, stretch),
+            explained=fit.known.explained * np.outer(stretch, stretch),
+        )
+        tuning = generalised_cross_validation(known)
+        trials.append((min(tuning.scores), ratio, stretch * Ridge(known, tuning.chosen).cautious(0.0)))
+    _, ratio, theta = min(trials, key=lambda trial: trial[0])
+    errors = [error_rate(design @ weights, fold.test.labels) for weights in (fit.theta, theta)]
+    return [*errors, float(ratio != 1.0)]
+
+
 def as_table(contract: Contract, held: PeerTable) -> pa.Table:
     """A peer's arrays as the raw table it would hold: a number in the middle of its bin for every code."""
     columns = {contract.label.column: held.labels}
@@ -270,10 +377,13 @@ def as_table(contract: Contract, held: PeerTable) -> pa.Table:
 
 SECTIONS: dict[str, Callable[[], None]] = {
     "estimates": estimates,
+    "probabilities": probabilities,
     "certificate": certificate,
     "linked": linked,
     "missing": missing,
     "splines": splines,
+    "second": second,
+    "strengths": strengths,
 }
 
 if __name__ == "__main__":

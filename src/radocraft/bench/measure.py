@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import resource
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,6 +61,7 @@ def measure(function: Callable[..., Any], *given: Any, seconds: float | None = N
 
 
 def _run(answer: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # engines draw progress bars into what should be the result
     wall, cpu = time.perf_counter(), time.process_time()
     result = function(*given)
     answer.send(Cost(True, time.perf_counter() - wall, time.process_time() - cpu, _peak(), result))
@@ -88,6 +91,12 @@ def _peak() -> float:
         if line.startswith("VmHWM:"):
             return float(line.split()[1]) * _KILOBYTE
     raise RuntimeError("the kernel does not tell the peak memory of a process")
+
+
+def median(costs: Sequence[Cost]) -> Cost:
+    """The middle of each figure of some runs of the same thing."""
+    wall, cpu, peak = (float(np.median([getattr(cost, name) for cost in costs])) for name in ("wall", "cpu", "peak"))
+    return Cost(all(cost.finished for cost in costs), wall, cpu, peak, costs[0].result)
 
 
 def growth(sizes: Sequence[float], costs: Sequence[float]) -> float:

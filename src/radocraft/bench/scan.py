@@ -11,10 +11,11 @@ import numpy as np
 
 from radocraft.bench.measure import Cost, measure
 from radocraft.contract import Contract
-from radocraft.craft import craft, guess_origin, sum_blocks
-from radocraft.encoding import Reader, private_columns
+from radocraft.craft import craft, guess_shift
+from radocraft.encoding import Reader, summed_columns
 from radocraft.settle import settle
 from radocraft.sources import open_source
+from radocraft.totals import ask_blocks
 
 CODES = {500: (16, 16), 50_000: (29, 29, 29), 1_000_000: (27, 27, 27, 27)}
 """Numbers of codes of the shared features that give about so many blocks, two labels included."""
@@ -99,8 +100,8 @@ def only_sums(path: Path, width: int, codes: tuple[int, ...], memory_limit: str 
     source, contract = open_source(path, memory_limit=memory_limit), contract_of(width, codes)
     reader = Reader(contract, "bank", source.kinds())
     reader = replace(reader, constants=settle(source, reader))
-    origin, unit = guess_origin(source, reader, private_columns(contract, "bank"))
-    return int(sum_blocks(source, reader, origin, unit)[0].num_rows)
+    shift = guess_shift(source, reader, summed_columns(contract, "bank"))
+    return len(ask_blocks(source, reader, shift)[0].rows)
 
 
 def sums_and_moments(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None) -> tuple[int, float]:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from radocraft.bench import against_linkage, growth, measure
+from radocraft.bench import against_linkage, growth, growth_of, measure
+from radocraft.bench import learn as bench_learn
 from radocraft.bench.scan import CODES, contract_of, write_table
 from radocraft.cli.bench import app
 from radocraft.craft import craft
@@ -54,6 +55,38 @@ def test_scan_and_craft_read_the_same_table() -> None:
 def test_the_generated_table_has_the_blocks_it_promises(tmp_path: Path) -> None:
     write_table(tmp_path / "t.parquet", 20_000, 2, CODES[500])
     assert len(craft(tmp_path / "t.parquet", contract_of(2, CODES[500]), "bank").rows) == 512
+
+
+def test_growth_is_measured_along_one_size(tmp_path: Path) -> None:
+    rows = growth_of(tmp_path, "rows", (3_000, 30_000))
+    assert all(cost.finished for cost in rows.costs)
+    assert rows.held[1] > 5 * rows.held[0]
+    assert 0 < rows.sent[1] < rows.held[1] / 10
+    peers = growth_of(tmp_path, "peers", (2, 3))
+    assert peers.sent[1] == pytest.approx(1.5 * peers.sent[0], rel=0.1)
+    assert not list(tmp_path.glob("rows.parquet"))
+
+
+def test_learning_and_reading_see_the_same_parts() -> None:
+    options = ["learn", "--blocks", "500", "--width", "3", "--rows", "5000", "--repeats", "1", "--json"]
+    printed = CliRunner().invoke(app, options)
+    assert printed.exit_code == 0, printed.output
+    found = json.loads(printed.output)
+    assert (found["blocks"], found["columns"]) == (512, 6)
+    assert found["reading"]["result"] == 2 * 512
+    blocks, error = found["learning"]["result"]
+    assert (blocks, error < 0.45) == (512, True)
+    assert min(found["ratio"], found["cpu_ratio"]) > 0
+
+
+def test_a_made_up_tally_could_be_of_rows() -> None:
+    """Its moments are those of block means and of a positive scatter inside blocks."""
+    contract = bench_learn.contract_of(3, 2)
+    tally = bench_learn.tally_of(contract, "bank", 3, 2, 500)
+    inside = tally.moments[:3, :3] - (tally.sums.T / tally.rows) @ tally.sums
+    assert np.linalg.eigvalsh(inside).min() > 0
+    np.testing.assert_allclose(tally.moments[:3, 3], tally.sums.sum(axis=0))
+    assert tally.moments[-1, -1] == tally.total == bench_learn.tally_of(contract, "shop", 3, 2, 500).total
 
 
 def test_learning_beside_zip(tmp_path: Path) -> None:
