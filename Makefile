@@ -6,9 +6,9 @@ BIN    := $(VENV)/bin
 CORE   := $(VENV)/.core
 DEV    := $(VENV)/.dev
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
-EXTRAS := linkage,postgres,privacy,spark,study
+EXTRAS := linkage,net,postgres,privacy,spark,study
 
-.PHONY: demo test lint study-quick lock clean
+.PHONY: demo test lint docs study-quick lock clean
 
 demo: $(CORE)
 	$(BIN)/radocraft demo
@@ -20,6 +20,11 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(DEV)  # the documentation site, into artefacts/site
+	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/picture.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 study-quick: $(DEV)  # every domain at two corners of its range, under five minutes on two cores
 	mkdir -p artefacts
@@ -33,14 +38,14 @@ $(CORE): pyproject.toml constraints.txt
 	touch $@
 
 $(DEV): $(CORE)
-	$(PIP) install --constraint constraints.txt --group dev --editable ".[$(EXTRAS)]"
+	$(PIP) install --constraint constraints.txt --group dev --group docs --editable ".[$(EXTRAS)]"
 	touch $@
 
 lock:  # write constraints.txt anew from what a fresh install resolves to
 	rm -rf .lock-venv
 	$(PYTHON) -m venv .lock-venv
 	.lock-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.lock-venv/bin/python -m pip install --quiet --group dev --editable ".[$(EXTRAS)]"
+	.lock-venv/bin/python -m pip install --quiet --group dev --group docs --editable ".[$(EXTRAS)]"
 	.lock-venv/bin/python -m pip freeze --exclude-editable > constraints.txt
 	rm -rf .lock-venv
 

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from radocraft.arrays import Ints
-from radocraft.blocks import Blocks, merge, merge_cells
+from radocraft.blocks import Blocks, join_cells, merge
 from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
-from radocraft.craft import Progress, quiet
 from radocraft.learners import Fit, fit_matching
 from radocraft.learners.matching import Ridge
+from radocraft.outcome import Outcome
 from radocraft.part import Part
-from radocraft.population import Population
+from radocraft.progress import Progress, quiet
 
 MOST = 64
 
@@ -91,7 +91,7 @@ def _try(keys: tuple[str, ...], finest: Blocks, reference: Fit, caution: float) 
     order = sorted(range(len(contract.shared)), key=lambda at: (contract.shared[at].name not in keys, at))
     leaner = contract.model_copy(update={"shared": tuple(contract.shared[at] for at in order)})
     cells = tuple(_regrouped(peer, contract, order, len(keys)) for peer in finest.cells)
-    fit = fit_matching(merge_cells(cells, leaner), caution)
+    fit = fit_matching(join_cells(cells, leaner, finest.label_units), caution)
     theta = np.empty_like(fit.theta)
     theta[_coordinates(contract, order, fit)] = fit.theta
     judged = replace(reference, theta=theta, freedom=fit.freedom)
@@ -102,7 +102,7 @@ def _try(keys: tuple[str, ...], finest: Blocks, reference: Fit, caution: float) 
         smallest=int(rows.min()),
         typical=int(np.median(rows)),
         loss=Ridge(reference.known, 0.0).loss(theta, 0.0),
-        error=Population.of(finest, judged).estimate(prior=True).error,
+        error=Outcome.of(finest, judged).estimate().error,
     )
 
 
@@ -111,6 +111,7 @@ def _regrouped(cells: Cells, contract: Contract, order: list[int], kept: int) ->
     codes = cells.codes[:, order]
     codes[:, kept:] = ROLLED
     columns = _shared_columns(contract, order)
+    columns = np.concatenate([columns, np.arange(len(columns), cells.shared.shape[1])])  # a numeric label stays last
     width = len(cells.columns)
     pick = np.concatenate([np.arange(width), width + columns, [width + len(columns)]])
     moved = replace(cells, shared=cells.shared[:, columns], moments=cells.moments[np.ix_(pick, pick)])
@@ -136,3 +137,22 @@ def leanest(found: list[Advice], slack: float = 0.01) -> Advice:
     best = min(advice.loss for advice in found)
     near = [advice for advice in found if advice.loss <= best * (1 + slack)]
     return min(near, key=lambda advice: (len(advice.keys), -advice.smallest))
+
+
+def best_order(found: list[Advice]) -> tuple[str, ...]:
+    """The order to list shared features in: the first is kept longest, the last costs least to give up.
+
+    Examples
+    --------
+    >>> def told(loss, *keys):
+    ...     return Advice(keys, blocks=1, smallest=1, typical=1, loss=loss, error=0.0)
+    >>> best_order([told(0.50, "region", "age"), told(0.51, "age"), told(0.55, "region"), told(0.60)])
+    ('age', 'region')
+    """
+    kept, order = max(found, key=lambda advice: len(advice.keys)), []
+    while kept.keys:
+        fewer = [a for a in found if len(a.keys) == len(kept.keys) - 1 and {*a.keys} < {*kept.keys}]
+        best = min(fewer, key=lambda advice: advice.loss)
+        order += [name for name in kept.keys if name not in best.keys]
+        kept = best
+    return tuple(reversed(order))

@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
-from radocraft.encoding import Column, Constants, private_columns
+from radocraft.encoding import Column, Constants, summed_columns
 from radocraft.tally import Tally
 
 ROLLED = -1
@@ -32,17 +33,19 @@ class Cells:
     centre, scale
         Raw value = centre + scale * value; a missing value counts as 0.
     codes, labels, rows
-        Per cell: codes of the shared features (`ROLLED` for any), +1 or -1, rows.
+        Per cell: codes of the shared features (`ROLLED` for any), the label's code, rows.
     sums, present
         Per cell and private column: sum of the values, number of values present.
     shared
-        Per cell and shared column of the model: sum of the encodings.
+        Per cell and shared column of the model: sum of the encodings, sparse since most are 0.
     moments
         Over the table: second moments of (private columns, shared columns, 1).
     constants
         What the contract leaves to the peer's data; see `settle`.
     noise
         Standard deviation of the noise in each second moment of two private columns; 0 without noise.
+    total_noise
+        The same of the sum of a private column over all rows.
     """
 
     peer: str
@@ -54,19 +57,22 @@ class Cells:
     rows: Ints
     sums: Floats
     present: Ints
-    shared: Floats
+    shared: csr_array
     moments: Floats
     constants: Constants = field(default_factory=dict)
     noise: float = 0.0
+    total_noise: float = 0.0
 
     @property
     def total(self) -> int:
         """Rows in all."""
-        return int(self.rows.sum())
+        return round(float(self.rows.sum()))
 
     def grouped(self, codes: Ints) -> Cells:
         """Cells with equal new codes (and label) added together."""
         at = number_rows(np.column_stack([codes, self.labels]))
+        if np.array_equal(at, np.arange(len(at))):
+            return replace(self, codes=codes)
         first = first_of_each(at)
         return replace(
             self,
@@ -74,9 +80,24 @@ class Cells:
             labels=self.labels[first],
             rows=add_up(self.rows, at, len(first)),
             sums=add_up(self.sums, at, len(first)),
-            present=add_up(self.present, at, len(first)),
+            present=add_up(self.present.astype(np.int64, copy=False), at, len(first)),
             shared=add_up(self.shared, at, len(first)),
         )
+
+
+def locate(cell_codes: Ints, cell_labels: Ints, codes: Ints, labels: Ints) -> Ints:
+    """The finest of some cells that contains each signature with its label, -1 where there is none."""
+    mine = np.column_stack([cell_labels, cell_codes])
+    theirs = np.column_stack([labels, codes])
+    found = np.full(len(labels), -1, dtype=np.int64)
+    for level in reversed(range(codes.shape[1] + 1)):
+        coarse = theirs.copy()
+        coarse[:, level + 1 :] = ROLLED
+        number = number_rows(np.vstack([mine, coarse]))
+        place = np.full(number.max() + 1, -1, dtype=np.int64)
+        place[number[: len(mine)]] = np.arange(len(mine))
+        found = np.where(found < 0, place[number[len(mine) :]], found)
+    return found
 
 
 def standardise(tally: Tally, contract: Contract) -> Cells:
@@ -85,7 +106,7 @@ def standardise(tally: Tally, contract: Contract) -> Cells:
     Centre and scale are the contract's constants, else the mean and standard
     deviation of the peer's present values (1 for a column that is constant).
     """
-    columns = private_columns(contract, tally.peer)
+    columns = summed_columns(contract, tally.peer)
     centre, scale = centre_and_scale(tally, columns)
     tally = tally.rebased(centre, scale)
     width = len(columns)
@@ -102,10 +123,26 @@ def standardise(tally: Tally, contract: Contract) -> Cells:
         rows=tally.rows,
         sums=tally.sums,
         present=tally.present,
-        shared=encoded * tally.rows[:, None],
+        shared=encoded_sums(contract, tally.codes, tally.rows),
         moments=np.block([[tally.moments[:width, :width], cross], [cross.T, (outer.T * tally.rows) @ outer]]),
         constants=tally.constants,
     )
+
+
+def encoded_sums(contract: Contract, codes: Ints, rows: Ints) -> csr_array:
+    """Sums of the shared columns by cell, as the codes tell; nothing where a code is `ROLLED`.
+
+    In both encodings a code has a number in one column at most.
+    """
+    column, value = np.empty(codes.shape, dtype=np.int32), np.empty(codes.shape)
+    start = 0
+    for at, shared in enumerate(contract.shared):
+        place = np.abs(shared.matrix).argmax(axis=1)
+        column[:, at] = start + place[codes[:, at]]
+        value[:, at] = np.where(codes[:, at] == ROLLED, 0.0, shared.matrix[codes[:, at], place[codes[:, at]]] * rows)
+        start += len(shared.encoded)
+    ends = codes.shape[1] * np.arange(len(rows) + 1)
+    return csr_array((value.ravel(), column.ravel(), ends), shape=(len(rows), start))
 
 
 def centre_and_scale(tally: Tally, columns: tuple[Column, ...]) -> tuple[Floats, Floats]:
@@ -114,8 +151,9 @@ def centre_and_scale(tally: Tally, columns: tuple[Column, ...]) -> tuple[Floats,
     count = np.maximum(tally.present.sum(axis=0), 1)
     mean = tally.sums.sum(axis=0) / count
     variance = np.maximum(np.diag(tally.moments)[:width] / count - mean**2, 0.0)
-    centre, scale = tally.origin + tally.unit * mean, tally.unit * np.sqrt(variance)
-    scale = np.where(scale <= _CONSTANT * np.maximum(np.abs(centre), tally.unit), 1.0, scale)
+    size = np.abs(tally.unit)  # a truth value may be kept upside down
+    centre, scale = tally.origin + tally.unit * mean, size * np.sqrt(variance)
+    scale = np.where(scale <= _CONSTANT * np.maximum(np.abs(centre), size), 1.0, scale)
     for at, column in enumerate(columns):
         if column.centre is not None and column.scale is not None:
             centre[at], scale[at] = column.centre, column.scale
@@ -128,6 +166,6 @@ def constant_features(cells: Cells, contract: Contract) -> list[str]:
     mean = cells.moments[:width, -1] / total
     variance = np.diag(cells.moments)[:width] / total - mean**2
     varying = variance > _CONSTANT * np.maximum(mean**2, _CONSTANT)
-    columns = private_columns(contract, cells.peer)
+    columns = summed_columns(contract, cells.peer)
     alive = {column.feature for column, varies in zip(columns, varying, strict=True) if varies}
     return sorted({column.feature for column in columns} - alive)

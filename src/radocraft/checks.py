@@ -8,14 +8,19 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.encoding import Column, Reader
 from radocraft.errors import EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
-from radocraft.features import Boolean, Numeric, Spline, show
+from radocraft.features import Boolean, Numeric, Spline
+from radocraft.labels import Number
 from radocraft.sources.base import ROWS, Source
 
 
 def check_columns(reader: Reader, source: Source) -> None:
     """All missing columns, then all columns of a kind that cannot be read, each at once."""
     contract, peer = reader.contract, reader.peer
-    wanted = [contract.label.column, *(s.name for s in contract.shared), *contract.own_columns(peer)]
+    wanted = [
+        *([contract.label.column] if contract.labelled(peer) else []),
+        *(s.name for s in contract.shared),
+        *contract.own_columns(peer),
+    ]
     names = {name: contract.column_of(peer, name) for name in wanted}
     if absent := [column for column in names.values() if column not in reader.kinds]:
         raise MissingColumn(
@@ -24,6 +29,7 @@ def check_columns(reader: Reader, source: Source) -> None:
         )
     numeric = [s.name for s in contract.shared if s.edges is not None]
     numeric += [name for name, f in contract.peers[peer].features.items() if isinstance(f, Numeric | Boolean | Spline)]
+    numeric += [contract.label.column] if isinstance(contract.label, Number) else []
     if wrong := [names[name] for name in numeric if reader.kind(name) == "other"]:
         raise WrongType(
             f"{listed(wrong)} in '{source.name}' is neither number, truth value nor text. "
@@ -46,13 +52,19 @@ def check_read(reader: Reader, source: Source) -> None:
         )
 
 
-def check_labels(unknown: int, source: Source, reader: Reader) -> None:
-    """Every row must have one of the two agreed labels."""
+def check_labels(unknown: bool, source: Source, reader: Reader) -> None:
+    """Every row must have one of the agreed labels."""
     if unknown:
         label = reader.contract.label
+        if isinstance(label, Number):
+            raise UnknownLabel(
+                f"The label '{reader.contract.column_of(reader.peer, label.column)}' in '{source.name}' is missing or "
+                "no number in some rows. Leave those rows out, or correct [label] in the contract."
+            )
+        *most, last = (f"'{name}'" for name in label.names)
         raise UnknownLabel(
             f"The label '{reader.contract.column_of(reader.peer, label.column)}' in '{source.name}' holds values other "
-            f"than '{show(label.positive)}' and '{show(label.negative)}', or is missing in some rows. "
+            f"than {', '.join(most)} and {last}, or is missing in some rows. "
             "Leave those rows out, or correct [label] in the contract."
         )
 

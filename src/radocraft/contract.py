@@ -6,8 +6,10 @@ One TOML file, the same at every peer::
 
     [label]
     column = "defaulted"
-    positive = "yes"
-    negative = "no"
+    positive = "yes"                # or, for three classes and more,
+    negative = "no"                 # classes = ["paid", "late", "never"]; for a number,
+                                    # kind = "numeric", edges = [5, 6] (bins for blocks, or none)
+                                    # held_by = ["bank"] if only some peers have the label
 
     [[shared]]                      # the first is kept longest, the last is
     name = "region"                 # given up first when a block is too small
@@ -26,7 +28,7 @@ One TOML file, the same at every peer::
     income_by_age = { kind = "interact", of = ["income", "age"] }
 
     [peers.insurer.features]
-    claims = "numeric"
+    claims = "numeric"              # a feature listed at several peers is held by all of them
 
     [peers.insurer.columns]         # where the peer's own name differs
     age = "customer_age"
@@ -48,7 +50,8 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationError
 
 from radocraft.errors import ContractError, FileError
-from radocraft.features import Agreed, Categorical, Feature, Interact, Label, Shared
+from radocraft.features import ANY, Agreed, Categorical, Feature, Interact, Shared
+from radocraft.labels import ANY_LABEL, Label, Number
 from radocraft.mistakes import Mistake, contradictions, from_validation, report
 
 
@@ -60,7 +63,9 @@ class Peer(Agreed):
     """What one peer brings: its private features, and its own column names where they differ."""
 
     features: dict[str, Feature] = Field(min_length=1)
+    """Its private features, by name: the kind, or a section with more."""
     columns: Annotated[dict[str, str], AfterValidator(_where_different)] = Field(default_factory=dict)
+    """Where its own column is called differently: the contract's name, then its own."""
 
 
 class Contract(Agreed):
@@ -82,10 +87,15 @@ class Contract(Agreed):
     """
 
     name: str = Field(min_length=1)
+    """What the model is about; in every part and report."""
     label: Label
+    """The column to predict."""
     shared: tuple[Shared, ...] = ()
+    """What every peer holds; the first is kept longest when a block is too small."""
     peers: dict[str, Peer] = Field(min_length=1)
+    """Who takes part."""
     intercept: bool = True
+    """Whether the model has a constant."""
 
     @classmethod
     def parse(cls, text: str) -> Contract:
@@ -123,6 +133,27 @@ class Contract(Agreed):
             )
         return self.peers[name]
 
+    def labelled(self, peer: str) -> bool:
+        """Whether a peer has the label."""
+        holders = None if isinstance(self.label, Number) else self.label.held_by
+        return holders is None or peer in holders
+
+    def label_codes(self, peer: str) -> dict[int, str]:
+        """The codes of the label that rows of a peer can have, with their names."""
+        if not self.labelled(peer):
+            return {ANY_LABEL: ANY}
+        return dict(zip(self.label.codes, self.label.names, strict=True))
+
+    @cached_property
+    def label_names(self) -> dict[int, str]:
+        """Every code of the label with its name, and what stands for a label that is not known."""
+        return {ANY_LABEL: ANY} | dict(zip(self.label.codes, self.label.names, strict=True))
+
+    def summed(self, peer: str) -> dict[str, Feature]:
+        """What a peer sums: its private features, and a numeric label."""
+        features = dict(self.peer(peer).features)
+        return features | ({self.label.column: self.label.feature} if isinstance(self.label, Number) else {})
+
     def own_columns(self, peer: str) -> tuple[str, ...]:
         """The private features of a peer that are columns of its table; products are made of others."""
         return tuple(name for name, f in self.peer(peer).features.items() if not isinstance(f, Interact))
@@ -155,8 +186,35 @@ def _read(text: str) -> tuple[Contract | None, list[Mistake]]:
         contract = Contract.model_validate(tree)
     except ValidationError as error:
         return None, [*from_validation(error, text), *mistakes]
-    mistakes += [*_columns_twice(contract), *_odd_products(contract)]
+    mistakes += [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract)]
     return (None, mistakes) if mistakes else (contract, [])
+
+
+def _odd_holders(contract: Contract) -> list[Mistake]:
+    """Those who hold the label are peers, and not all of them."""
+    holders = () if isinstance(contract.label, Number) else contract.label.held_by or ()
+    place = "label.held_by"
+    if unknown := [name for name in holders if name not in contract.peers]:
+        remedy = f"the peers are {', '.join(contract.peers)}"
+        return [Mistake(place, f"there is no peer '{unknown[0]}'", remedy)]
+    if len({*holders}) < len(holders):
+        return [Mistake(place, "a peer is named twice", "name each holder once")]
+    if holders and {*holders} == {*contract.peers}:
+        return [Mistake(place, "every peer holds the label", "leave `held_by` out")]
+    if holders and ANY in contract.label.names:
+        return [Mistake("label", f"'{ANY}' stands for a label that is not known", "spell this value differently")]
+    if holders and not contract.shared:
+        return [Mistake(place, "without shared features nothing tells the label's proportions apart", "add some")]
+    return [
+        Mistake(f"peers.{name}.columns", f"'{name}' lacks the label, so it has no column for it", "take it out")
+        for name, peer in contract.peers.items()
+        if not contract.labelled(name) and contract.label.column in peer.columns
+    ]
+
+
+def _held_by_several(contract: Contract) -> set[str]:
+    names = [name for held in contract.peers.values() for name in held.features]
+    return {name for name in names if names.count(name) > 1}
 
 
 def _odd_products(contract: Contract) -> list[Mistake]:
@@ -172,6 +230,9 @@ def _odd_products(contract: Contract) -> list[Mistake]:
             if unknown := [factor for factor in feature.of if factor not in plain | shared]:
                 remedy = f"{peer} may multiply {', '.join(sorted(plain | shared))}"
                 mistakes.append(Mistake(place, f"'{unknown[0]}' cannot be multiplied", remedy))
+            elif several := [factor for factor in feature.of if factor in _held_by_several(contract)]:
+                remedy = "multiply features that one peer holds, or shared ones"
+                mistakes.append(Mistake(place, f"'{several[0]}' is held by several peers", remedy))
             elif left == right or {left, right} <= shared:
                 remedy = f"take two different features, at least one of them {peer}'s"
                 mistakes.append(Mistake(place, "this product says nothing new", remedy))

@@ -6,7 +6,6 @@ dominance.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,20 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats
 from radocraft.contract import Contract
-from radocraft.encoding import Reader, private_columns
+from radocraft.encoding import Reader, summed_columns
 from radocraft.expressions import double
 from radocraft.features import Boolean, Categorical
 from radocraft.policy import Policy
 from radocraft.policy.limits import Contributors
+from radocraft.ranking import Ranking
 from radocraft.sources import open_source
 from radocraft.sources.base import ROWS
 from radocraft.tally import Tally
 
 
-def find_contributors(data: Any, contract: Contract, peer: str, tally: Tally, policy: Policy) -> Contributors | None:
+def find_contributors(
+    data: Any, contract: Contract, peer: str, tally: Tally, policy: Policy, *, ranking: Ranking | None = None
+) -> Contributors | None:
     """The largest contributors of every block, or None if the policy has no rule on dominance.
 
     Parameters
@@ -34,6 +36,8 @@ def find_contributors(data: Any, contract: Contract, peer: str, tally: Tally, po
         The table the tally was crafted from.
     contract, peer, tally, policy
         As for `craft` and `release`.
+    ranking
+        What gave the rows their labels, if the peer lacks it; see `labelling`.
 
     Examples
     --------
@@ -54,9 +58,9 @@ def find_contributors(data: Any, contract: Contract, peer: str, tally: Tally, po
     if policy.dominance is None:
         return None
     source = open_source(data)
-    reader = replace(Reader(contract, peer, source.kinds()), constants=tally.constants)
+    reader = Reader(contract, peer, source.kinds(), tally.constants, ranking)
     ranks = max(policy.dominance.largest, 2)
-    kinds = [contract.peers[peer].features[column.feature] for column in private_columns(contract, peer)]
+    kinds = [contract.summed(peer)[column.feature] for column in summed_columns(contract, peer)]
     counted = [at for at, kind in enumerate(kinds) if not isinstance(kind, Categorical | Boolean)]
     answer = source.table(statement(reader, counted, ranks))
     blocks, width = answer.num_rows, len(kinds)
@@ -79,9 +83,9 @@ def statement(reader: Reader, counted: list[int], ranks: int) -> exp.Query:
     keys = [reader.code(shared).as_(f"code_{at}") for at, shared in enumerate(reader.contract.shared)]
     keys.append(reader.label().as_("label"))
     names = [key.alias for key in keys]
-    values = reader.private()
+    values = reader.summed()
     sizes = [exp.func("COALESCE", exp.Abs(this=values[at].copy()), double(0)).as_(f"size_{at}") for at in counted]
-    inner = exp.select(*keys, *sizes).from_(ROWS).subquery("encoded")
+    inner = exp.select(*keys, *sizes).from_(reader.rows(ROWS)).subquery("encoded")
     ranked = exp.select(*names, *(f"size_{at}" for at in counted)).from_(inner)
     for at in counted:
         order = exp.Order(expressions=[exp.Ordered(this=exp.column(f"size_{at}"), desc=True)])

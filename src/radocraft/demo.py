@@ -20,14 +20,15 @@ from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
-from radocraft.craft import Progress, craft, quiet
+from radocraft.craft import craft
 from radocraft.encoding import private_columns
-from radocraft.example import CONTRACT, example_people
+from radocraft.example import CONTRACT, deal, example_people
 from radocraft.learn import learn
 from radocraft.metrics import auc, error_rate
 from radocraft.model.scoring import View
 from radocraft.part import Part
 from radocraft.policy import Policy, release
+from radocraft.progress import Progress, quiet
 from radocraft.sources import open_source
 from radocraft.study.baselines import FINE_GAMMAS, fit_ridge, zip_rows
 from radocraft.study.scenarios import PeerTable
@@ -149,16 +150,6 @@ def ranked(results: dict[str, Result]) -> dict[str, Result]:
     return {name: (peers | results)[name] for name in METHODS}
 
 
-def deal(contract: Contract, people: pa.Table, rng: np.random.Generator) -> dict[str, pa.Table]:
-    """Give every peer its own columns, the shared ones and the label, in an order of its own."""
-    tables = {}
-    for peer, held in contract.peers.items():
-        names = [contract.label.column, *(shared.name for shared in contract.shared), *held.features]
-        own = [contract.column_of(peer, name) for name in names]
-        tables[peer] = people.select(names).rename_columns(own).take(pa.array(rng.permutation(people.num_rows)))
-    return tables
-
-
 def arrays(contract: Contract, peers: tuple[str, ...], table: pa.Table) -> PeerTable:
     """A table as codes, labels and raw values of these peers' columns."""
     view = View.of(contract, peers, source := open_source(table))
@@ -172,7 +163,7 @@ def arrays(contract: Contract, peers: tuple[str, ...], table: pa.Table) -> PeerT
 def signs(contract: Contract, table: pa.Table) -> Ints:
     """Labels as +1 and -1."""
     held = table.column(contract.label.column)
-    return np.where(held.to_numpy() == contract.label.positive, 1, -1)
+    return np.where(held.to_numpy() == contract.label.values[-1], 1, -1)
 
 
 def wine_folds() -> Iterator[tuple[Contract, pa.Table, pa.Table]]:

@@ -19,6 +19,8 @@
     ├── FileError             exit 1   a tally, part or model that cannot be read or written
     │   └── Tampered
     ├── LearnError            exit 1   the parts cannot be learned from together
+    ├── NetworkError          exit 1   a peer or the collector cannot be reached, or does not answer as agreed
+    │   └── IdentityError             a certificate, a token or the right to ask is missing or not good
     └── StudyError            exit 1   an experiment that cannot be set up or read back
 
 A message says what happened, what was expected and what to do next. It never
@@ -73,7 +75,7 @@ class AlreadyIn(DataError):
 
 
 class OneClass(DataError):
-    """Only one of the two labels occurs."""
+    """Only one of the labels occurs."""
 
 
 class SourceError(RadocraftError):
@@ -100,6 +102,14 @@ class Tampered(FileError):
 
 class LearnError(RadocraftError):
     """These parts cannot be learned from together."""
+
+
+class NetworkError(RadocraftError):
+    """A peer or the collector cannot be reached, or does not answer as agreed."""
+
+
+class IdentityError(NetworkError):
+    """A certificate, a token or the right to ask is missing or not good."""
 
 
 class StudyError(RadocraftError):

@@ -112,8 +112,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         shared = self.contract_.encode_shared(self._codes(X)) @ self.shared_coef_
         private = np.nan_to_num(X[:, np.concatenate(self.peers_)] - self.centre_, nan=0.0) @ self.coef_
-        out: Floats = self.odds_.offset + self.odds_.slope * (self.intercept_ + shared + private)
-        return out
+        return self.odds_.log_odds(self.intercept_ + shared + private)
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the two classes."""
@@ -149,7 +148,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _contract(self) -> Contract:
         shared = [{"name": f"shared{at}", "edges": edges.tolist()} for at, edges in enumerate(self.edges_)]
         peers = {
-            f"peer{at}": {"features": {f"x{column:06d}": "numeric" for column in range(len(where))}}
+            f"peer{at}": {"features": dict.fromkeys(_names(f"peer{at}", len(where)), "numeric")}
             for at, where in enumerate(self.peers_)
         }
         label = {"column": "label", "positive": 1, "negative": -1}
@@ -163,9 +162,14 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return codes
 
     def _cells(self, peer: str, values: Floats, codes: Ints, labels: Ints) -> Cells:
-        columns = tuple(f"x{column:06d}" for column in range(values.shape[1]))
+        columns = _names(peer, values.shape[1])
         tally = Tally.of_rows(self.contract_, peer, columns, codes=codes, labels=labels, values=values)
         return release(tally, self.contract_, Policy(min_rows=self.min_rows)).cells
+
+
+def _names(peer: str, width: int) -> tuple[str, ...]:
+    """Names of a peer's columns, in order, and no other peer's."""
+    return tuple(f"{peer} {column:06d}" for column in range(width))
 
 
 def _edges(values: Floats, bins: int) -> Floats:

@@ -69,14 +69,17 @@ def example_peers(rows: int = 1000, seed: int = 0) -> tuple[Contract, dict[str, 
     ['defaulted', 'region', 'age_at_signing', 'premium', 'claims', 'car_age', 'smoker', 'cover']
     """
     contract = Contract.parse(CONTRACT)
-    people = example_people(rows, seed)
-    rng = np.random.default_rng([seed, 1])
+    return contract, deal(contract, example_people(rows, seed), np.random.default_rng([seed, 1]))
+
+
+def deal(contract: Contract, people: pa.Table, rng: np.random.Generator) -> dict[str, pa.Table]:
+    """Give every peer its own columns of a joined table, the shared ones and the label, in an order of its own."""
     tables = {}
     for peer, held in contract.peers.items():
         names = [contract.label.column, *(shared.name for shared in contract.shared), *held.features]
-        table = people.select(names).rename_columns([contract.column_of(peer, name) for name in names])
-        tables[peer] = table.take(pa.array(rng.permutation(rows)))
-    return contract, tables
+        own = people.select(names).rename_columns([contract.column_of(peer, name) for name in names])
+        tables[peer] = own.take(pa.array(rng.permutation(people.num_rows)))
+    return tables
 
 
 def write_example(folder: str | Path, rows: int = 10_000) -> list[Path]:

@@ -1,9 +1,10 @@
-"""The kinds of things a contract speaks of: the label, shared features, and private features."""
+"""The kinds of features a contract speaks of: shared ones and private ones."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -34,33 +35,25 @@ class Agreed(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
-
-class Label(Agreed):
-    """The column to predict and its two values."""
-
-    column: str = Field(min_length=1)
-    positive: Value
-    negative: Value
-
-    @model_validator(mode="after")
-    def _two_values(self) -> Self:
-        if show(self.positive) == show(self.negative):
-            raise ValueError("positive and negative are the same value; name two different ones")
-        return self
-
-    @property
-    def values(self) -> tuple[Value, Value]:
-        """Negative first, as -1 comes before +1."""
-        return (self.negative, self.positive)
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some fields changed; what was worked out from the old ones stays behind."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in {*vars(copied)} - {*type(self).model_fields}:
+            del vars(copied)[name]
+        return copied
 
 
 class Shared(Agreed):
     """A feature every peer holds, with the codes all peers map it to."""
 
     name: str = Field(min_length=1)
+    """Its name, and its column where `columns` says nothing else."""
     categories: tuple[Value, ...] | None = None
+    """The values it may have; all others are `unseen`. Either this or `edges`."""
     edges: tuple[Finite, ...] | None = None
+    """Where the bins of a number meet."""
     encoding: Literal["one-hot", "ordinal"] = "one-hot"
+    """One column per code, or one number in the order of the codes."""
 
     @model_validator(mode="after")
     def _codes_make_sense(self) -> Self:
@@ -104,7 +97,9 @@ class Numeric(Agreed):
 
     kind: Literal["numeric"] = "numeric"
     centre: Finite | None = None
+    """Subtracted from the value; the mean of the peer's data if left out."""
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """What the difference is divided by; the standard deviation if left out."""
 
     @model_validator(mode="after")
     def _both_or_neither(self) -> Self:
@@ -126,6 +121,7 @@ class Categorical(Agreed):
 
     kind: Literal["categorical"] = "categorical"
     categories: tuple[Value, ...]
+    """The values it may have; all others are `unseen`."""
 
     @model_validator(mode="after")
     def _categories_make_sense(self) -> Self:
@@ -147,6 +143,7 @@ class Spline(Agreed):
 
     kind: Literal["spline"] = "spline"
     knots: Annotated[int, Field(ge=2, le=20)] | tuple[Finite, ...] = 5
+    """Where pieces meet, or how many knots to take from the peer's data."""
 
     @model_validator(mode="after")
     def _knots_rise(self) -> Self:
@@ -165,6 +162,7 @@ class Interact(Agreed):
 
     kind: Literal["interact"] = "interact"
     of: tuple[str, str]
+    """The two features."""
 
 
 def _spelled_out(feature: Any) -> Any:

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import pyarrow as pa
+
 from radocraft.arrays import Floats
-from radocraft.blocks import Blocks, merge
+from radocraft.blocks import Blocks, merge_cells
+from radocraft.cells import Cells
 from radocraft.contract import Contract
+from radocraft.differences import compare_peers, compare_with_all, warning
 from radocraft.encoding import private_columns
 from radocraft.errors import LearnError
+from radocraft.labels import Number
 from radocraft.learners import Fit, fit_drl, fit_linked, fit_matching
 from radocraft.learners.fit import Validation
 from radocraft.linkage import read_linked
-from radocraft.metrics import auc, error_rate
+from radocraft.metrics import auc
 from radocraft.model import Model
-from radocraft.model.record import Certificate, Coefficient, Compared, Odds, Origin, Tuned, Validated
+from radocraft.model.record import (
+    Certificate,
+    Coefficient,
+    Compared,
+    Gate,
+    Odds,
+    Origin,
+    Tuned,
+    Validated,
+    Weight,
+    plain,
+)
+from radocraft.outcome import Outcome
 from radocraft.part import Part
-from radocraft.population import Population
+from radocraft.proportions import Method as Proportions
 
 DEFAULT_CAUTION = 0.25
+_NOISY = "differential-privacy"
+_UNSURE = 0.02
 
 
 def learn(
@@ -32,6 +53,7 @@ def learn(
     linked: Any = None,
     alpha: float | None = None,
     regularisation: Literal["tuned", "identity"] = "tuned",
+    proportions: Proportions = "adjusted",
 ) -> Model:
     """Learn one model from the peers' parts.
 
@@ -55,6 +77,9 @@ def learn(
         For matching, the ridge strength; by generalised cross-validation if None.
     regularisation
         For drl, Gamma tuned by cross-validation over rados, or the identity.
+    proportions
+        For peers that lack the label: how their sums by label are estimated, see
+        `radocraft.proportions`.
 
     Examples
     --------
@@ -65,10 +90,10 @@ def learn(
     >>> model.peers
     ('bank', 'insurer')
     """
-    read = [part if isinstance(part, Part) else Part.read(part) for part in parts]
-    if len(read) < 2:
+    if len(parts) < 2:
         raise LearnError("Learning across peers needs the parts of at least two. Give one part file of each peer.")
-    blocks = merge(read, contract)
+    arrived = [Arrived.of(part, contract) for part in parts]
+    blocks = merge_cells(tuple(one.cells for one in arrived), contract, proportions)
     if method == "drl":
         fit = fit_drl(blocks, regularisation)
     elif linked is not None:
@@ -77,64 +102,106 @@ def learn(
         fit = fit_linked(blocks, read_linked(linked, blocks), alpha)
     else:
         fit = fit_matching(blocks, DEFAULT_CAUTION if caution is None else caution, alpha)
-    return assemble(blocks, fit, read)
+    return assemble(blocks, fit, arrived)
 
 
-def assemble(blocks: Blocks, fit: Fit, parts: list[Part]) -> Model:
+@dataclass(frozen=True)
+class Arrived:
+    """What is kept of a part: its numbers, where they come from and what the peer notes; the table itself may go."""
+
+    cells: Cells
+    origin: Origin
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, given: Part | str | Path, contract: Contract) -> Arrived:
+        """Take the numbers out of a part; one that is read for this is gone afterwards, its memory given back."""
+        part = given if isinstance(given, Part) else Part.read(given)
+        out = cls(part.cells(contract), _origin(part), tuple(part.metadata["notes"]))
+        del part
+        pa.default_memory_pool().release_unused()
+        return out
+
+
+def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
     """The model of a fit, with all a reader of its file needs to know."""
-    population = Population.of(blocks, fit)
-    odds = population.odds(prior=fit.method == "matching")
-    by_peer = {part.peer: part for part in parts}
-    intercept = float(fit.theta[0]) if fit.layout.intercept else 0.0
-    coefficients = tuple(_coefficients(blocks, fit, population.spread()))
+    outcome = Outcome.of(blocks, fit)
+    odds = outcome.odds()
+    by_peer = {one.origin.peer: one for one in arrived}
+    centre, scale = blocks.label_units
+    intercept = centre + scale * (fit.theta[0] if fit.layout.intercept else np.zeros_like(fit.theta[0]))
+    coefficients = tuple(_coefficients(blocks, fit, outcome.spread()))
+    differences, effects = tuple(compare_peers(blocks)), outcome.effects()
     return Model(
         method=fit.method,
         settings=fit.settings,
         contract=blocks.contract,
-        intercept=intercept,
-        raw_intercept=intercept - sum(c.raw * c.centre for c in coefficients),
+        intercept=plain(intercept),
+        raw_intercept=plain(intercept - sum(np.array(c.raw) * c.centre for c in coefficients)),
         coefficients=coefficients,
         constants={cells.peer: cells.constants for cells in blocks.cells if cells.constants},
         odds=odds,
-        estimate=population.estimate(prior=fit.method == "matching"),
-        certificate=Certificate(**fit.losses, peers=fit.peer_losses) if fit.losses else None,
+        estimate=outcome.estimate(),
+        certificate=_certificate(blocks, fit) if fit.losses else None,
         tuning=Tuned(**vars(fit.tuning)) if fit.tuning else None,
-        validation=_validated(fit.validation, odds) if fit.validation else None,
-        learned_from=tuple(_origin(by_peer[peer]) for peer in blocks.peers),
-        effects=population.effects(),
-        blocks=population.table(),
-        notes=tuple(_notes(blocks, by_peer)),
+        validation=_validated(fit.validation, odds, blocks) if fit.validation else None,
+        privacy=outcome.noise(_private(by_peer[peer].origin for peer in blocks.peers)),
+        learned_from=tuple(by_peer[peer].origin for peer in blocks.peers),
+        effects=effects,
+        blocks=outcome.table(),
+        differences=differences,
+        population=tuple(compare_with_all(blocks)),
+        notes=(*filter(None, map(warning, differences)), *_notes(blocks, by_peer, effects)),
+    )
+
+
+def _certificate(blocks: Blocks, fit: Fit) -> Certificate:
+    lacking = [peer for peer in blocks.peers if not blocks.contract.labelled(peer)]
+    return Certificate(
+        **fit.losses,
+        peers=fit.peer_losses,
+        doubted=tuple(peer for peer in lacking if peer in blocks.doubt),
+        trusted=tuple(peer for peer in lacking if peer not in blocks.doubt),
     )
 
 
 def _coefficients(blocks: Blocks, fit: Fit, spread: Floats) -> Iterator[Coefficient]:
-    contract, theta = blocks.contract, fit.theta[fit.layout.shared.start :]
+    contract, theta = blocks.contract, fit.theta[fit.layout.shared.start :] * blocks.label_units[1]
     names: list[tuple[str, str, str | None, float, float]] = [
         (name, shared.name, None, 0.0, 1.0) for shared in contract.shared for name in shared.encoded
     ]
-    for cells in blocks.cells:
-        for at, column in enumerate(private_columns(contract, cells.peer)):
+    for place, cells in enumerate(blocks.cells):
+        columns = private_columns(contract, cells.peer)
+        for at, column in ((at, columns[at]) for at in blocks.owned(place).tolist()):
             names.append((column.name, column.feature, cells.peer, float(cells.centre[at]), float(cells.scale[at])))
     for (name, feature, peer, centre, scale), weight, deviation in zip(names, theta, spread, strict=True):
         yield Coefficient(
             name=name,
             feature=feature,
             peer=peer,
-            standardised=float(weight),
-            raw=float(weight / scale),
+            standardised=plain(weight),
+            raw=plain(weight / scale),
             centre=centre,
             scale=scale,
-            effect=float(weight * deviation),
+            effect=plain(weight * deviation),
         )
 
 
-def _validated(validation: Validation, odds: Odds) -> Validated:
+def _validated(validation: Validation, odds: Odds | None, blocks: Blocks) -> Validated:
+    scores, rows, label = validation.scores, validation.rows, blocks.contract.label
+    compared = tuple(Compared(kind=k, value=v, loss=loss) for k, v, loss in validation.compared)
+    if odds is None or isinstance(label, Number):
+        off = float(np.mean((validation.targets - scores) ** 2))
+        error, r2 = blocks.label_units[1] * off**0.5, 1.0 - off / float(np.var(validation.targets))
+        return Validated(rows=rows, loss=validation.loss, error=error, r2=r2, compared=compared)
+    given = np.array(label.codes)[odds.chosen(scores)]
+    columns = zip(scores.reshape(rows, -1).T, label.targets(validation.labels).reshape(rows, -1).T, strict=True)
     return Validated(
-        rows=validation.rows,
+        rows=rows,
         loss=validation.loss,
-        error=error_rate(odds.offset + odds.slope * validation.scores, validation.labels),
-        auc=auc(validation.scores, validation.labels),
-        compared=tuple(Compared(kind=k, value=v, loss=loss) for k, v, loss in validation.compared),
+        error=float(np.mean(given != validation.labels)),
+        auc=float(np.nanmean([auc(column, target) for column, target in columns])),
+        compared=compared,
     )
 
 
@@ -148,11 +215,39 @@ def _origin(part: Part) -> Origin:
         created=metadata["created"],
         hash=metadata["hash"],
         guarantee=metadata["policy"]["guarantee"],
+        gate=Gate(**{name: metadata["policy"][name] for name in Gate.model_fields}),
     )
 
 
-def _notes(blocks: Blocks, by_peer: dict[str, Part]) -> Iterator[str]:
+def _private(origins: Iterable[Origin]) -> dict[str, str]:
+    """The guarantees of the peers whose parts are differentially private."""
+    return {origin.peer: f"is {origin.guarantee}" for origin in origins if origin.gate and origin.gate.mode == _NOISY}
+
+
+def _notes(blocks: Blocks, by_peer: dict[str, Arrived], effects: dict[str, Weight]) -> Iterator[str]:
     if absent := [peer for peer in blocks.contract.peers if peer not in blocks.peers]:
         yield f"learned without {', '.join(absent)}: no part of theirs was given"
+    moved = {name: float(np.sum(np.square(effect))) for name, effect in effects.items()}
+    for peer, sure in blocks.surety.items():
+        yield _surety_note(peer, sure, moved[peer] / max(sum(moved.values()), np.finfo(float).tiny))
     for peer in blocks.peers:
-        yield from (f"{peer}: {note}" for note in by_peer[peer].metadata["notes"])
+        yield from (f"{peer}: {note}" for note in by_peer[peer].notes)
+
+
+def _surety_note(peer: str, sure: float | None, share: float) -> str:
+    """Whether the proportions of the label could tell a peer's classes apart; ``share`` is its share in the score."""
+    if sure is None:
+        return (
+            f"{peer} lacks the label: its sums by label are estimated from proportions and taken for exact, "
+            "in the certificate and in what to expect too"
+        )
+    if min(sure, share) < _UNSURE:
+        return (
+            f"{peer} lacks the label, and its proportions by signature tell too little of how {peer}'s columns differ "
+            f"by label ({sure:.0%}): they cannot help here, and the model is nearly that of the holders of the label. "
+            "More signatures may help"
+        )
+    return (
+        f"{peer} lacks the label: its sums by label are estimated from proportions, which tell {sure:.0%} of how its "
+        "columns differ by label; the rest stays in doubt, and caution counts with it"
+    )

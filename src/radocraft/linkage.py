@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks
 from radocraft.checks import check_labels, listed
 from radocraft.errors import MissingColumn
+from radocraft.labels import Number
 from radocraft.learners import LinkedRows
 from radocraft.model.scoring import View, checked_batches
 from radocraft.moments import dense
@@ -31,19 +33,29 @@ def read_linked(data: Any, blocks: Blocks) -> LinkedRows:
         )
     if blocks.contract.label.column not in view.shared.kinds:
         raise MissingColumn(f"Linked rows need the label '{blocks.contract.label.column}'; '{source.name}' lacks it.")
-    codes, labels, values = [], [], []
+    codes, labels, values, targets = [], [], [], []
     for batch in checked_batches(view, source, with_label=True):
         check_labels(batch.column("label").null_count, source, view.shared)
         codes.append(view.codes(batch))
         labels.append(dense(batch.select(["label"]))[:, 0].astype(np.int64))
+        targets.append(_targets(blocks, batch, labels[-1]))
         values.append(view.values(batch))
-    return _placed(blocks, np.vstack(codes), np.concatenate(labels), np.vstack(values))
+    return _placed(blocks, np.vstack(codes), np.concatenate(labels), np.concatenate(targets), np.vstack(values))
 
 
-def _placed(blocks: Blocks, codes: Ints, labels: Ints, values: Floats) -> LinkedRows:
-    centre = np.concatenate([cells.centre for cells in blocks.cells])
-    scale = np.concatenate([cells.scale for cells in blocks.cells])
+def _targets(blocks: Blocks, batch: pa.RecordBatch, labels: Ints) -> Floats:
+    """What the rows' scores are to be."""
+    label = blocks.contract.label
+    if not isinstance(label, Number):
+        return label.targets(labels)
+    centre, scale = blocks.label_units
+    return np.asarray((dense(batch.select(["target"]))[:, 0] - centre) / scale)
+
+
+def _placed(blocks: Blocks, codes: Ints, labels: Ints, targets: Floats, values: Floats) -> LinkedRows:
+    centre = np.concatenate([cells.centre[blocks.owned(at)] for at, cells in enumerate(blocks.cells)])
+    scale = np.concatenate([cells.scale[blocks.owned(at)] for at, cells in enumerate(blocks.cells)])
     constant = np.ones((len(labels), int(blocks.contract.intercept)))
     private = np.nan_to_num((values - centre) / scale, nan=0.0)
     design = np.hstack([constant, blocks.contract.encode_shared(codes), private])
-    return LinkedRows(design, labels, blocks.locate(codes, labels))
+    return LinkedRows(design, labels, targets, blocks.locate(codes, labels))

@@ -39,4 +39,9 @@ def m_loss(rados: Floats, theta: Floats, gamma: Floats, size: int) -> float:
     Mean and variance are over the rados drawn uniformly; ``size`` is ``m``.
     """
     returns = rados @ theta
-    return float(-(np.mean(returns) - np.var(returns)) + size / 4.0 * (theta @ gamma @ theta))
+    return m_loss_of(float(np.mean(returns)), float(np.var(returns)), theta, gamma, size)
+
+
+def m_loss_of(mean: float, variance: float, theta: Floats, gamma: Floats, size: int) -> float:
+    """The same from mean and variance of ``theta^T rado``."""
+    return float(-(mean - variance) + size / 4.0 * (theta @ gamma @ theta))

@@ -18,7 +18,7 @@ def error_rate(scores: Floats, labels: Ints) -> float:
     return float(np.mean((scores > 0) != (labels > 0)))
 
 
-def auc(scores: Floats, labels: Ints) -> float:
+def auc(scores: Floats, labels: Ints | Floats) -> float:
     """The chance that a positive row scores above a negative one, ties counting half; NaN with one class only.
 
     Examples

@@ -9,6 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+_PROBLEM = {
+    "missing": "this is missing",
+    "extra_forbidden": "there is no such key",
+    "union_tag_invalid": "'{tag}' is no kind of feature",
+    "union_tag_not_found": "its kind is not said",
+}
 _REMEDY = {
     "missing": "add it",
     "extra_forbidden": "remove it, or correct its spelling",
@@ -16,7 +22,17 @@ _REMEDY = {
     "union_tag_not_found": 'say what kind of feature it is, e.g. kind = "numeric"',
     "value_error": "",
     "greater_than": "",
+    "tuple_type": "write a list, in brackets",
 }
+_LABELS = "a label has `positive` and `negative`, or `classes`, or is a number"
+_OF_LABEL = {
+    "held_by": "every peer sums a number; take it out, or make classes of the number",
+    "positive": _LABELS,
+    "negative": _LABELS,
+    "classes": _LABELS,
+}
+"""Remedies for what one kind of label may have and another not."""
+_PRIVATE = "a private feature"
 _KEY = r"""(?:"[^"]*"|'[^']*'|[\w\-]+)"""
 _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
@@ -50,8 +66,13 @@ def from_validation(
         path = list(item["loc"])
         if path[:1] == ["peers"] and path[2:3] == ["features"]:
             del path[4:5]  # the kind of the feature, which is no step in the file
-        problem = item["msg"].removeprefix("Value error, ")
+        if path[:1] == ["label"]:
+            del path[1:2]  # the kind of the label, likewise
+        told = item["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        problem = _PROBLEM.get(item["type"], told).replace("{tag}", str(item.get("ctx", {}).get("tag")))
         remedy = _REMEDY.get(item["type"], otherwise)
+        if item["type"] == "extra_forbidden" and path[:1] == ["label"]:
+            remedy = _OF_LABEL.get(str(path[-1]), remedy)
         mistakes.append(Mistake(place(path, text), problem, remedy))
     return mistakes
 
@@ -69,11 +90,13 @@ def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
     ]
     for peer, held in peers.items():
         for name in _table(held.get("features")):
-            entries.append((["peers", peer, "features", name], name, f"a private feature of {peer}"))
+            entries.append((["peers", peer, "features", name], name, f"{_PRIVATE} of {peer}"))
     mistakes = []
     owner: dict[Any, str] = {label: "the label"}
     for path, name, role in entries:
-        if isinstance(name, str) and name in owner:
+        if isinstance(name, str) and name in owner and owner[name].startswith(_PRIVATE):
+            mistakes += _told_apart(peers, path, name, text)
+        elif isinstance(name, str) and name in owner:
             remedy = "list it once, or give one of the two another name"
             mistakes.append(Mistake(place(path, text), f"'{name}' is already {owner[name]}", remedy))
         if isinstance(name, str):
@@ -85,6 +108,23 @@ def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
                 remedy = "on the left goes the contract's name, on the right the peer's column"
                 mistakes.append(Mistake(where, f"'{name}' is no feature of {peer}", remedy))
     return mistakes
+
+
+def _holders(peers: dict[str, dict[str, Any]], name: str) -> list[Any]:
+    return [held for held in (_table(peer.get("features")).get(name) for peer in peers.values()) if held is not None]
+
+
+def _told_apart(peers: dict[str, dict[str, Any]], path: list[int | str], name: str, text: str) -> list[Mistake]:
+    """A feature that several peers hold must be the same thing at each of them, in units that need no rows."""
+    spelled = [{"kind": held} if isinstance(held, str) else _table(held) for held in _holders(peers, name)]
+    if any(held != spelled[0] for held in spelled):
+        return [Mistake(place(path, text), f"'{name}' is something else at another peer", "spell it alike at each")]
+    kind, knots = spelled[0].get("kind"), spelled[0].get("knots")
+    if kind == "spline" and not isinstance(knots, list):
+        return [Mistake(place(path, text), "several peers hold this spline", "agree on its knots")]
+    if kind == "interact":
+        return [Mistake(place(path, text), "several peers hold this product", "let one peer make it")]
+    return []
 
 
 def _table(entry: Any) -> dict[str, Any]:

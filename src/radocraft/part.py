@@ -4,11 +4,13 @@ A Parquet file (zstd), one row per cell, that any Parquet reader opens:
 
 =====================  =======================================================
 ``shared:NAME``        the cell's code of that shared feature, or ``any``
-``label``              the label's value
+``label``              the label's value; ``any`` from a peer that lacks it (unless
+                       it labelled its rows itself, which its notes then say)
 ``rows``               number of rows in the cell
-``sum:COLUMN``         sum of a private column, in the model's units
+``sum:COLUMN``         sum of a private column, in the model's units; of a numeric
+                       label likewise
 ``present:COLUMN``     how many values are behind the sum, only where some are
-                       missing somewhere
+                       missing somewhere, and nowhere a few
 ``shared-sum:COLUMN``  sum of a shared column of the model, only in cells where
                        the code is ``any`` (else it follows from the code)
 =====================  =======================================================
@@ -26,27 +28,33 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from scipy.sparse import coo_array, csr_array
 
 from radocraft.arrays import Floats, Ints
-from radocraft.cells import ROLLED, Cells
+from radocraft.cells import ROLLED, Cells, encoded_sums
 from radocraft.contract import Contract
-from radocraft.encoding import private_columns
-from radocraft.errors import ContractMismatch, FileError, Tampered
-from radocraft.features import ANY, show
+from radocraft.encoding import summed_columns
+from radocraft.errors import ContractMismatch, FileError, PolicyRefusal, Tampered
+from radocraft.features import ANY
+from radocraft.moments import dense
 from radocraft.policy import Release
 from radocraft.storage import writing
 from radocraft.version import __version__
 
 FORMAT = 1
 _KEY = b"radocraft"
+_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -55,46 +63,68 @@ class Part:
 
     `Part.seal` makes one from a release and from nothing else; `Part.read`
     reads one back and refuses it if it was changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=2000)
+    >>> part = rc.Part.seal(rc.release(rc.craft(tables["bank"], contract, "bank"), contract))
+    >>> file = Path(tempfile.mkdtemp()) / "bank.part.parquet"
+    >>> part.write(file)
+    >>> rc.Part.read(file).peer, min(part.table["rows"].to_pylist()) >= 10
+    ('bank', True)
     """
 
     table: pa.Table
     metadata: dict[str, Any]
+    _bytes: int | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def seal(cls, release: Release) -> Part:
-        """Make the part of a release."""
+    def seal(cls, release: Release, *, ledger: str | None = None) -> Part:
+        """Make the part of a release.
+
+        Where the peer's policy keeps a ledger, whoever seals says which one it
+        will be written to before it leaves; `radocraft.let_go` does all of that.
+        """
+        if release.ledger != ledger:
+            raise PolicyRefusal(
+                f"The policy keeps a ledger ('{release.ledger}'), and nothing leaves that is not in it. "
+                "Use radocraft.let_go(release, policy, table, output), or `radocraft craft`."
+            )
         table = _tabulate(release.cells, release.contract)
         metadata = _describe(release)
-        return cls(table, {**metadata, "hash": _hash(table, metadata)})
+        columns = ((name, table.column(name)) for name in table.column_names)
+        return cls(table, {**metadata, "hash": _hash(columns, metadata)})
 
     @classmethod
     def read(cls, path: str | Path | IO[bytes], name: str | None = None) -> Part:
         """Read a part, called ``name`` in messages, and check its format and its hash."""
+        name, columns = name or str(path), {}
+
+        def kept(found: Iterable[tuple[str, pa.ChunkedArray]]) -> Iterator[tuple[str, pa.ChunkedArray]]:
+            for column, values in found:
+                columns[column] = values
+                yield column, values
+
+        with _opened(path, name) as file:
+            metadata = _check(file, kept(_each_column(file)), name)
+        return cls(pa.table(columns), metadata, Path(path).stat().st_size if isinstance(path, str | Path) else None)
+
+    @classmethod
+    def verify(cls, path: str | Path, name: str | None = None) -> dict[str, Any]:
+        """Check a part as `read` does, one column at a time; gives its metadata alone."""
         name = name or str(path)
-        try:
-            with pq.ParquetFile(path) as file:
-                table, metadata = file.read(), {**json.loads(file.metadata.metadata[_KEY])}
-        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise FileError(
-                f"'{name}' is not a readable part: it is missing, cut short or something else. "
-                "Ask the peer for it again."
-            ) from error
-        if metadata.get("format") != FORMAT:
-            raise FileError(f"'{name}' has format {metadata.get('format')}; this version of radocraft reads {FORMAT}.")
-        part = cls(table.replace_schema_metadata(None), metadata)
-        body = {key: value for key, value in metadata.items() if key != "hash"}
-        if _hash(part.table, body) != metadata.get("hash"):
-            raise Tampered(
-                f"'{name}' does not match its hash: it was changed after release. Ask the peer for it again."
-            )
-        return part
+        with _opened(path, name) as file:
+            return _check(file, _each_column(file), name)
 
     def write(self, path: str | Path) -> None:
         """Write the part to a Parquet file, whole or not at all."""
         with writing(path) as file:
-            self._write(file)
+            self.stream(file)
 
-    def _write(self, sink: Any) -> None:
+    def stream(self, sink: Any) -> None:
+        """Write the bytes of that file to an open file or buffer."""
         words = [name for name in self.table.column_names if name.startswith("shared:") or name == "label"]
         lean = {"compression": "zstd", "use_dictionary": words, "write_statistics": False, "store_schema": False}
         with pq.ParquetWriter(sink, self.table.schema, **lean) as writer:
@@ -109,8 +139,10 @@ class Part:
     @property
     def nbytes(self) -> int:
         """How many bytes leave, as a file."""
+        if self._bytes is not None:
+            return self._bytes
         sink = pa.BufferOutputStream()
-        self._write(sink)
+        self.stream(sink)
         return int(sink.getvalue().size)
 
     def cells(self, contract: Contract) -> Cells:
@@ -121,46 +153,61 @@ class Part:
                 f"({self.metadata['fingerprint'][:12]}), not this one ({contract.fingerprint[:12]}). "
                 "Have the peer craft it anew under the same file."
             )
-        names = tuple(column.name for column in private_columns(contract, self.peer))
+        names = tuple(column.name for column in summed_columns(contract, self.peer))
         rows = self._numbers("rows").astype(np.int64)
         codes = _codes(self.table, contract)
         size = len(names) + len(contract.shared_columns) + 1
+        label_codes = contract.label_names
         return Cells(
             peer=self.peer,
             columns=names,
             centre=np.array(self.metadata["centre"]),
             scale=np.array(self.metadata["scale"]),
             codes=codes,
-            labels=np.where(self._texts("label") == show(contract.label.positive), 1, -1),
+            labels=np.array([*label_codes], dtype=np.int64)[_places(self.table.column("label"), label_codes.values())],
             rows=rows,
-            sums=self._stack([self._numbers(f"sum:{name}") for name in names]),
-            present=self._stack([self._numbers(f"present:{name}", rows) for name in names]).astype(np.int64),
+            sums=self._matrix([f"sum:{name}" for name in names]),
+            present=self._present(names, rows),
             shared=self._shared_sums(contract, codes, rows),
             moments=_unpack(self.metadata["moments"], size),
             noise=float((self.metadata.get("noise") or {}).get("moments", 0.0)),
+            total_noise=float((self.metadata.get("noise") or {}).get("totals", 0.0)),
             constants={name: tuple(values) for name, values in self.metadata["constants"].items()},
         )
 
-    def _shared_sums(self, contract: Contract, codes: Ints, rows: Ints) -> Floats:
+    def _present(self, names: tuple[str, ...], rows: Ints) -> Ints:
+        """How many values are behind each sum: the rows, which take no room, unless something is missing somewhere.
+
+        Else in the narrowest integers that hold them: a learner has no use for them.
+        """
+        out = np.broadcast_to(rows[:, None], (len(rows), len(names)))
+        gaps = [at for at, name in enumerate(names) if f"present:{name}" in self.table.column_names]
+        if gaps:
+            out = out.astype(np.min_scalar_type(-int(rows.max()) - 1))
+        for at in gaps:
+            out[:, at] = self._numbers(f"present:{names[at]}")
+        return out
+
+    def _shared_sums(self, contract: Contract, codes: Ints, rows: Ints) -> csr_array:
         """Sums of the shared columns: from the code where it is known, else as released."""
-        pieces = []
+        out, start = encoded_sums(contract, codes, rows), 0
         for at, shared in enumerate(contract.shared):
-            known = shared.matrix[codes[:, at]] * rows[:, None]
-            zeros = np.zeros(len(rows))
-            given = self._stack([self._numbers(f"shared-sum:{name}", zeros) for name in shared.encoded])
-            pieces.append(np.where((codes[:, at] == ROLLED)[:, None], given, known))
-        return np.hstack([np.empty((len(rows), 0)), *pieces])
+            if len(rolled := np.flatnonzero(codes[:, at] == ROLLED)):
+                found = coo_array(self._matrix([f"shared-sum:{name}" for name in shared.encoded])[rolled])
+                out += csr_array((found.data, (rolled[found.row], start + found.col)), shape=out.shape)
+            start += len(shared.encoded)
+        return out
 
-    def _stack(self, columns: list[Floats]) -> Floats:
-        return np.column_stack([np.empty((self.table.num_rows, 0)), *columns])
+    def _matrix(self, names: list[str]) -> Floats:
+        """Columns side by side, put there a few thousand rows at a time."""
+        out, low = np.empty((self.table.num_rows, len(names))), 0
+        for batch in self.table.select(names).to_batches(max_chunksize=_ROWS):
+            out[low : low + batch.num_rows] = dense(batch)
+            low += batch.num_rows
+        return out
 
-    def _numbers(self, name: str, default: Floats | Ints | None = None) -> Floats:
-        if name not in self.table.column_names and default is not None:
-            return default.astype(np.float64)
+    def _numbers(self, name: str) -> Floats:
         return np.asarray(self.table.column(name).to_numpy(), dtype=np.float64)
-
-    def _texts(self, name: str) -> np.ndarray[Any, np.dtype[np.object_]]:
-        return np.array(self.table.column(name).to_pylist(), dtype=object)
 
 
 def _tabulate(cells: Cells, contract: Contract) -> pa.Table:
@@ -168,8 +215,8 @@ def _tabulate(cells: Cells, contract: Contract) -> pa.Table:
     for at, shared in enumerate(contract.shared):
         words = pa.array([*shared.codes, ANY])
         columns[f"shared:{shared.name}"] = words.take(pa.array(cells.codes[:, at] % len(words))).dictionary_encode()
-    values = np.array([show(value) for value in contract.label.values], dtype=object)
-    columns["label"] = pa.array(values[(cells.labels > 0).astype(int)], pa.string()).dictionary_encode()
+    codes, names = zip(*sorted(contract.label_names.items()), strict=True)
+    columns["label"] = pa.array(names, pa.string()).take(np.searchsorted(codes, cells.labels)).dictionary_encode()
     columns["rows"] = pa.array(cells.rows)
     for at, name in enumerate(cells.columns):
         columns[f"sum:{name}"] = pa.array(cells.sums[:, at])
@@ -177,20 +224,26 @@ def _tabulate(cells: Cells, contract: Contract) -> pa.Table:
             columns[f"present:{name}"] = pa.array(cells.present[:, at])
     start = 0
     for at, shared in enumerate(contract.shared):
-        rolled = cells.codes[:, at] == ROLLED
-        for offset, name in enumerate(shared.encoded):
-            if rolled.any():
-                columns[f"shared-sum:{name}"] = pa.array(cells.shared[:, start + offset], mask=~rolled)
-        start += len(shared.encoded)
+        known, stop = cells.codes[:, at] != ROLLED, start + len(shared.encoded)
+        if not known.all():
+            for name, sums in zip(shared.encoded, cells.shared[:, start:stop].toarray().T, strict=True):
+                columns[f"shared-sum:{name}"] = pa.array(sums, mask=known)
+        start = stop
     return pa.table(columns)
 
 
 def _codes(table: pa.Table, contract: Contract) -> Ints:
     codes = np.empty((table.num_rows, len(contract.shared)), dtype=np.int64)
     for at, shared in enumerate(contract.shared):
-        index = {code: number for number, code in enumerate(shared.codes)} | {ANY: ROLLED}
-        codes[:, at] = [index[code] for code in table.column(f"shared:{shared.name}").to_pylist()]
+        places = _places(table.column(f"shared:{shared.name}"), (*shared.codes, ANY))
+        codes[:, at] = np.where(places == len(shared.codes), ROLLED, places)
     return codes
+
+
+def _places(words: pa.ChunkedArray, among: Iterable[str]) -> Ints:
+    """Where each word stands among some."""
+    found = pc.index_in(words.cast(pa.string()), pa.array([*among], pa.string()))
+    return np.asarray(found.to_numpy(), dtype=np.int64)
 
 
 def _describe(release: Release) -> dict[str, Any]:
@@ -231,13 +284,42 @@ def _unpack(text: str, size: int) -> Floats:
     return moments + np.triu(moments, 1).T
 
 
-def _hash(table: pa.Table, metadata: dict[str, Any]) -> str:
+@contextmanager
+def _opened(path: str | Path | IO[bytes], name: str) -> Iterator[pq.ParquetFile]:
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise FileError(
+            f"'{name}' is not a readable part: it is missing, cut short or something else. Ask the peer for it again."
+        ) from error
+
+
+def _each_column(file: pq.ParquetFile) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """One column after the other, so that no more than one is there packed and unpacked."""
+    for name in file.schema_arrow.names:
+        yield name, file.read([name]).column(name)
+
+
+def _check(file: pq.ParquetFile, columns: Iterable[tuple[str, pa.ChunkedArray]], name: str) -> dict[str, Any]:
+    """The metadata, if format and hash are as they should be."""
+    metadata = {**json.loads(file.metadata.metadata[_KEY])}
+    if metadata.get("format") != FORMAT:
+        raise FileError(f"'{name}' has format {metadata.get('format')}; this version of radocraft reads {FORMAT}.")
+    body = {key: value for key, value in metadata.items() if key != "hash"}
+    if _hash(columns, body) != metadata.get("hash"):
+        raise Tampered(f"'{name}' does not match its hash: it was changed after release. Ask the peer for it again.")
+    return metadata
+
+
+def _hash(columns: Iterable[tuple[str, pa.ChunkedArray]], metadata: dict[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
-    for name in table.column_names:
-        column = table.column(name).combine_chunks()
+    for name, chunks in columns:
+        column = chunks.combine_chunks()
         digest.update(f"\0{name}\0".encode())
         if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
-            digest.update("\0".join(column.to_pylist()).encode())
+            words = pa.LargeListArray.from_arrays([0, len(column)], column.cast(pa.large_string()))
+            digest.update(pc.binary_join(words, pa.scalar("\0", pa.large_string()))[0].as_buffer())
         else:
             digest.update(column.is_null().to_numpy(zero_copy_only=False).tobytes())
             digest.update(column.fill_null(0).to_numpy(zero_copy_only=False).tobytes())

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from sqlglot import exp
 
-from radocraft.errors import FileError
 from radocraft.expressions import Kind, number, text, truth
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
+from radocraft.storage import read_json
 
 _MANY = 30
 _READABLE: tuple[Kind, ...] = ("number", "boolean")
@@ -49,12 +49,7 @@ class Profile(BaseModel):
     @classmethod
     def load(cls, path: str | Path) -> Profile:
         """Read a profile that `radocraft profile --json` wrote."""
-        try:
-            return cls.model_validate_json(Path(path).read_bytes())
-        except (OSError, ValidationError) as error:
-            raise FileError(
-                f"'{path}' is not a readable profile. Write one with `radocraft profile TABLE --json > {path}`."
-            ) from error
+        return read_json(cls, path, "profile", f"Write one with `radocraft profile TABLE --json > {path}`.")
 
 
 def profile(data: Any, *, outline: bool = False, min_rows: int = 10) -> Profile:
@@ -76,7 +71,7 @@ def profile(data: Any, *, outline: bool = False, min_rows: int = 10) -> Profile:
     source = open_source(data)
     columns = []
     for name, held in source.kinds().items():
-        kind = _seen_kind(source, name) if held == "text" else held
+        kind = _seen_kind(source, name) if held == "text" else "number" if held == "integer" else held
         if outline and kind == "number":
             columns.append(ColumnProfile(name=name, kind=kind, quartiles=_quartiles(source, name, held)))
         elif outline and kind == "text":

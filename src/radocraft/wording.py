@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from radocraft.contract import Contract
 from radocraft.features import Boolean, Categorical, Feature, Interact, Shared, Spline, show
+from radocraft.labels import Label, Number, TwoValues
 
 
 def describe_contract(contract: Contract) -> str:
@@ -15,13 +16,16 @@ def describe_contract(contract: Contract) -> str:
     >>> print(describe_contract(example_peers(rows=10)[0]).splitlines()[0])
     "default within a year" predicts whether defaulted is yes (not no).
     """
-    label = contract.label
     lines = [
-        f'"{contract.name}" predicts whether {label.column} is {show(label.positive)} (not {show(label.negative)}).',
+        f'"{contract.name}" predicts {_label(contract.label)}.',
         f"Fingerprint {contract.fingerprint[:16]}.",
         "",
-        "Every peer groups its rows by the label and these shared features; a group with too few rows gives up",
-        "the last of them first:" if contract.shared else "the label alone; there is no shared feature.",
+        "Every peer groups its rows by the label"
+        + (
+            " and these shared features; a group with too few rows gives up the last of them first:"
+            if contract.shared
+            else " alone; there is no shared feature."
+        ),
     ]
     lines += [f"  {at}. {shared.name}: {_shared(shared)}" for at, shared in enumerate(contract.shared, start=1)]
     for peer, held in contract.peers.items():
@@ -30,8 +34,19 @@ def describe_contract(contract: Contract) -> str:
             column = contract.column_of(peer, name)
             renamed = f" (its column {column})" if column != name else ""
             lines.append(f"  - {name}{renamed}: {_feature(feature)}")
+    if without := [peer for peer in contract.peers if not contract.labelled(peer)]:
+        lines += ["", f"{', '.join(without)} lack the label; others' proportions of it stand in for it."]
     lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
     return "\n".join(lines)
+
+
+def _label(label: Label) -> str:
+    if isinstance(label, TwoValues):
+        return f"whether {label.column} is {show(label.positive)} (not {show(label.negative)})"
+    if isinstance(label, Number):
+        bins = f", blocks by its bins {', '.join(label.names)}" if label.edges else ", blocks by signature alone"
+        return f"the number {label.column}{bins}"
+    return f"which of {', '.join(label.names)} {label.column} is"
 
 
 def _shared(shared: Shared) -> str:

@@ -18,12 +18,13 @@ LONGEST = 400
 # not import each other; a folder stands for all that is in it. Modules not listed have no fixed place, but
 # no module may import itself through others.
 LAYERS = [
-    ["version", "errors", "arrays"],
-    ["mistakes", "storage", "losses"],
+    ["version", "errors", "arrays", "progress"],
+    ["mistakes", "storage", "chain", "losses"],
     ["contract"],
     ["encoding"],
     ["sources"],
-    ["tally"],
+    ["tally", "totals"],
+    ["stream"],
     ["craft", "cells"],
     ["policy"],
     ["part"],
@@ -33,13 +34,14 @@ LAYERS = [
     ["learn"],
     ["estimator"],
     ["report"],
+    ["review"],
     ["net"],
     ["study"],
     ["cli"],
 ]
 LEVEL = {module: at for at, layer in enumerate(LAYERS) for module in layer}
 ENGINES = {"duckdb", "pyspark", "polars", "pandas", "psycopg", "adbc_driver_manager", "adbc_driver_postgresql"}
-ROWS = {"sources", "craft"}
+ROWS = {"sources", "totals", "stream", "craft"}
 SEALED_OFF = {"net", "learners"}
 
 

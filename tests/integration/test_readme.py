@@ -31,6 +31,18 @@ def test_four_commands_give_scores(trial: Path) -> None:
     assert len((trial / "scores.csv").read_text().splitlines()) == 1001
 
 
+def test_what_leaves_is_shown_as_it_is_printed(trial: Path) -> None:
+    (shown,) = re.findall(r"^```\n(peer .*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+    command = [sys.executable, "-m", "radocraft", "inspect", "bank.part.parquet", "--cells", "3"]
+    here = {**os.environ, "COLUMNS": "80"}
+    printed = subprocess.run(command, cwd=trial, env=here, check=True, capture_output=True, text=True).stdout
+    ours, theirs = (
+        [line.rstrip() for line in text.strip().splitlines() if not line.startswith(("made ", "file "))]
+        for text in (shown, printed)
+    )
+    assert ours == theirs
+
+
 def test_library_in_a_dozen_lines(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = blocks("python")
     assert len([line for line in code.splitlines() if line.strip()]) <= 12

@@ -1,15 +1,23 @@
 """Review before release: nothing leaves until a person says so, and what they say is kept."""
 
+import json
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
+from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 from tests.integration.test_cli import example, run  # noqa: F401
 
 from radocraft.part import Part
 from radocraft.privacy.ledger import Ledger
+from radocraft.privacy.pending import Pending
+from radocraft.review.page import Form, review_page
 
 
 @pytest.fixture
@@ -46,6 +54,27 @@ def test_craft_waits_and_approval_lets_go(peer: Path, run) -> None:  # type: ign
     assert [line["kind"] for line in lines] == ["proposal", "approval"]
     assert (lines[1]["name"], lines[1]["reason"], lines[1]["part"]) == ("A. Muster", "agreed", part.metadata["hash"])
     assert not pending(peer).exists()
+
+
+def test_review_on_the_web_from_the_command_line(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    run(*words(peer))
+    assert run("review", pending(peer), "--web", "--approve").code == 2
+    command = [sys.executable, "-m", "radocraft", "review", str(pending(peer)), "--web", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as review:
+        assert review.stderr is not None
+        address = next(line.strip() for line in review.stderr if line.startswith("http://127.0.0.1:"))
+        visitor = build_opener(HTTPCookieProcessor(CookieJar()))
+        with visitor.open(address) as page:
+            text = page.read().decode()
+        sent = {"name": "A. Muster", "reason": "agreed", "verdict": "approval"}
+        sent["secret"] = re.findall('name="secret" value="([^"]+)"', text)[0]
+        with visitor.open(address.split("?")[0] + "decide", urlencode(sent).encode()) as answer:
+            assert "Approved" in answer.read().decode()
+        out, _ = review.communicate(timeout=30)
+    assert review.returncode == 0
+    assert json.loads(out) == {"decision": "approval", "name": "A. Muster", "part": str(peer / "bank.part.parquet")}
+    assert Part.read(peer / "bank.part.parquet").peer == "bank"
+    assert [line["kind"] for line in Ledger(peer / "bank.ledger").entries()] == ["proposal", "approval"]
 
 
 def test_refusal_is_final(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
@@ -138,6 +167,10 @@ def test_a_private_release_shows_its_budget_and_stops_when_it_is_spent(peer: Pat
     assert proposed.code == 0, proposed.err
     assert "differentially private per row: epsilon 4 at delta 1e-06" in proposed.json()["guarantee"]
     assert "0% spent before" in run("review", pending(peer)).out
+    page = review_page(Pending.read(pending(peer)), Form("secret"), "nonce")
+    spent = Pending.read(pending(peer)).facts["budget"]["after"]
+    assert f"this release {spent:.0%}" in page
+    assert f"left for life {1 - spent:.0%}" in page
     assert run("review", pending(peer), "--approve", "--name", "A", "--reason", "r").code == 0
     assert Part.read(peer / "bank.part.parquet").metadata["noise"]["epsilon"] == 4.0
     spent = run(*words(peer))

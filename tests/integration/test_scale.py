@@ -9,9 +9,12 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from sqlglot import exp
 
 from radocraft import Contract, craft, open_source
 from radocraft.errors import DataError
+from radocraft.sources.base import ROWS
+from radocraft.sources.embedded import DuckDBSource
 
 SHARED = 60
 CONTRACT = f"""
@@ -61,7 +64,17 @@ def test_exact_gives_the_same_bits(table: Path) -> None:
         assert len({getattr(tally, name).tobytes() for tally in tallies}) == 1, name
 
 
-@pytest.mark.parametrize("wait", [0.3, 1.5])
+def test_a_stream_may_be_interrupted(table: Path) -> None:
+    source = open_source([table] * 40)
+    assert isinstance(source, DuckDBSource)
+    batches = source.batches(exp.select("*").from_(ROWS))
+    next(batches)
+    source.connection.interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        list(batches)
+
+
+@pytest.mark.parametrize("wait", [0.2, 0.4, 0.8])
 def test_an_interrupted_craft_leaves_nothing_behind(wait: float, table: Path, tmp_path: Path) -> None:
     (tmp_path / "contract.toml").write_text(CONTRACT)
     (tmp_path / "bank.part").write_bytes(b"as it was")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
+import duckdb
 import pytest
+from tests.docs.blocks import DOCS, blocks
 from tests.unit.study.data import needs_data
 from typer.testing import CliRunner
 
 from radocraft.cli.study import app
 from radocraft.errors import StudyError
+from radocraft.study.presets import PRESETS
 
 run = CliRunner().invoke
 
@@ -56,8 +60,41 @@ def test_figures(results: Path, tmp_path: Path) -> None:
     assert all(Path(path).stat().st_size > 10_000 for path in written)
 
 
+def commands_of_the_page() -> list[list[str]]:
+    """Every `radocraft study` command of docs/study.md and docs/relaxed.md, without the words before it."""
+    found = [block for page in ("study.md", "relaxed.md") for block in blocks(DOCS / page)]
+    lines = [line for block in found if block.language == "console" for line in block.text.split("\n")]
+    words = [shlex.split(part.removeprefix("$ "), comments=True) for line in lines for part in line.split(" && ")]
+    return [found[2:] for found in words if found[:2] == ["radocraft", "study"]]
+
+
+@needs_data
+def test_every_command_of_the_page_runs_on_few_cells(results: Path, tmp_path: Path) -> None:
+    """With the preset ``smoke``, whose cells are there already, in place of the one that takes long."""
+    pytest.importorskip("matplotlib")
+    found = commands_of_the_page()
+    assert {words[0] for words in found} == {"run", "summary", "compare", "figures"}
+    for words in found:
+        if "--preset" in words:
+            at = words.index("--preset") + 1
+            assert words[at] in PRESETS
+            words[at] = "smoke"
+        here = [str(results) if word.endswith(".parquet") else word for word in words]
+        here = [str(tmp_path / word) if word == "figures" and at else word for at, word in enumerate(here)]
+        done = run(app, here)
+        assert done.exit_code == 0, (words, done.output)
+
+
+@needs_data
+def test_the_question_of_the_page_can_be_asked(results: Path) -> None:
+    (question,) = [block.text for block in blocks(DOCS / "study.md") if block.language == "sql"]
+    answer = duckdb.sql(question.replace("full.parquet", str(results))).fetchall()
+    assert {row[0] for row in answer} == {"wine", "ionosphere"}
+
+
 def test_errors_are_ours(tmp_path: Path) -> None:
     assert isinstance(run(app, ["run", "--preset", "everything"]).exception, StudyError)
+    assert isinstance(run(app, ["run", "--domain", "vine", "-o", str(tmp_path / "r")]).exception, StudyError)
     assert isinstance(run(app, ["summary", str(tmp_path / "none.parquet")]).exception, StudyError)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from tests.property.worlds import agree, finest_cell, worlds
 
 from radocraft.arrays import Ints
@@ -29,7 +30,7 @@ def cells_of(peer: str, contract, codes: Ints, labels: Ints, rng: np.random.Gene
         rows=rows,
         sums=rng.normal(size=(len(labels), width)),
         present=np.repeat(rows[:, None], width, axis=1),
-        shared=rng.normal(size=(len(labels), len(contract.shared_columns))),
+        shared=csr_array(rng.normal(size=(len(labels), len(contract.shared_columns)))),
         moments=np.eye(size),
     )
 
@@ -86,8 +87,8 @@ def test_blocks_are_what_signatures_tie_together(drawn):
         return
     blocks = merge_cells(cells, contract)
     groups: dict[int, set[tuple[int, int]]] = {}
-    for peer, member in enumerate(blocks.member):
-        for at, block in enumerate(member.tolist()):
+    for peer, gather in enumerate(blocks.gathers):
+        for block, at in zip(*gather.nonzero(), strict=True):
             groups.setdefault(block, set()).add((peer, at))
     assert {frozenset(group) for group in groups.values()} == {frozenset(group) for group in expected}
     for block, group in groups.items():

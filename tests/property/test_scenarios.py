@@ -17,7 +17,7 @@ def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Scenario]:
     peers, shared = draw(st.integers(2, 5)), draw(st.integers(0, 3))
     setting = draw(st.sampled_from(["vertical", "duplicates", "one-peer", "random"]))
     share = 0.0 if setting == "vertical" else draw(st.sampled_from([0.2, 0.5, 1.0]))
-    scenario = Scenario(peers, shared, draw(st.integers(2, 5)), setting, share, draw(st.integers(0, 9)))
+    scenario = Scenario(peers, shared, draw(st.integers(2, 5)), setting, share, seed=draw(st.integers(0, 9)))
     rows, width = draw(st.integers(10, 40)), peers + shared + draw(st.integers(0, 4))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     features = rng.permutation(rows * width).reshape(rows, width).astype(float)

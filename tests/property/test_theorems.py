@@ -14,7 +14,7 @@ from radocraft.arrays import Floats, Ints
 from radocraft.blocks import merge, merge_cells
 from radocraft.cells import standardise
 from radocraft.errors import OneClass
-from radocraft.learners.drl import block_rados, fit_drl, minimiser, weighted
+from radocraft.learners.drl import Rados, block_rados, fit_drl, weighted
 from radocraft.learners.fit import Layout
 from radocraft.losses import m_loss, square_loss
 
@@ -118,7 +118,7 @@ def test_theorem_4_the_closed_form_minimises_the_m_loss_over_all_sums_of_block_r
     blocks = world.blocks(min_rows)
     rados, penalty = block_rados(blocks), weighted(Layout.of(blocks), gamma)
     sums, size = all_sums(rados.T), rados.shape[1]
-    theta = minimiser(rados, penalty)
+    theta = Rados.of(rados).minimiser(penalty)
     pull = 2.0 * np.cov(sums.T, ddof=0).reshape(len(theta), len(theta)) @ theta + size / 2.0 * penalty @ theta
     push = sums.mean(axis=0)
     assert np.abs(pull - push).max() <= 1e-9 * (1.0 + np.abs(push).max())
@@ -151,7 +151,7 @@ def test_with_singleton_blocks_drl_is_ridge_on_the_joined_sample(seed, rows, wid
 def test_drl_solves_its_normal_equation_whatever_the_blocks(world, gamma):
     blocks = world.blocks()
     rados, penalty = block_rados(blocks), weighted(Layout.of(blocks), gamma)
-    theta = minimiser(rados, penalty)
+    theta = Rados.of(rados).minimiser(penalty)
     left, right = (rados @ rados.T + len(blocks) * penalty) @ theta, rados.sum(axis=1)
     np.testing.assert_allclose(left, right, rtol=1e-7, atol=1e-8 * (1.0 + np.abs(right).max()))
 

@@ -269,7 +269,7 @@ def assert_same_cells(one: Cells, other: Cells, world: World, at: int) -> None:
     np.testing.assert_array_equal(one.labels, other.labels)
     np.testing.assert_array_equal(one.rows, other.rows)
     np.testing.assert_array_equal(one.present, other.present)
-    np.testing.assert_array_equal(one.shared, other.shared)
+    np.testing.assert_array_equal(one.shared.toarray(), other.shared.toarray())
     np.testing.assert_allclose(one.scale, other.scale, rtol=1e-12)
     assert (np.abs(one.centre - other.centre) <= 1e-12 * (np.abs(one.centre) + one.scale)).all()
     rows = world.held[at]

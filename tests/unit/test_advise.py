@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from radocraft import Contract, Part, Policy, advise, craft, release
-from radocraft.advise import Advice, leanest
+from radocraft.advise import Advice, best_order, leanest
 from radocraft.blocks import merge, merge_cells
 from radocraft.cells import ROLLED
 from radocraft.learners import fit_matching
@@ -65,6 +65,13 @@ def test_a_leaner_choice_is_what_peers_would_get_under_that_contract(parts: list
     theta = np.array([theirs.theta[names.index(name)] for name in ours])
     found = {advice.keys: advice for advice in advise(parts, CONTRACT)}
     assert found["s",].loss == pytest.approx(Ridge(reference.known, 0.0).loss(theta, 0.0), rel=1e-9)
+
+
+def test_noise_is_given_up_first(monkeypatch: pytest.MonkeyPatch, parts: list[Part]) -> None:
+    """The contract lists it first; from all subsets, or one by one, the advice is to list it last."""
+    assert best_order(advise(parts, CONTRACT)) == ("s", "noise")
+    monkeypatch.setattr(sys.modules["radocraft.advise"], "MOST", 1)
+    assert best_order(advise(parts, CONTRACT)) == ("s", "noise")
 
 
 def test_with_many_features_they_are_given_up_one_by_one(monkeypatch: pytest.MonkeyPatch, parts: list[Part]) -> None:

@@ -114,13 +114,13 @@ def test_every_mistake_comes_at_once_with_its_line_and_its_remedy(tmp_path):
         "label (line 2)": "the same value",
         "shared[0] (line 7)": "`categories` is empty",
         "shared[1] (line 11)": "rising order",
-        "shared[2].edge (line 17)": "Extra inputs",
+        "shared[2].edge (line 17)": "no such key",
         "shared[2].name (line 16)": "'age' is already a shared feature",
         "peers.bank.features.income (line 20)": "both `centre` and `scale`",
         "peers.bank.features.balance.scale (line 21)": "greater than 0",
         "peers.bank.features.bad (line 22)": "'bad' is already the label",
-        "peers.bank.features.job (line 23)": "discriminator 'kind'",
-        'peers."the shop".features.income (line 26)': "'income' is already a private feature of bank",
+        "peers.bank.features.job (line 23)": "its kind is not said",
+        'peers."the shop".features.income (line 26)': "'income' is something else at another peer",
         'peers."the shop".features.visits.categories[1] (line 27)': "must be text, a finite number, true or false",
         'peers."the shop".columns.agee (line 30)': "'agee' is no feature of the shop",
     }
@@ -236,3 +236,12 @@ def test_numbers_as_text_keep_all_their_digits():
     ]  # fmt: skip
     assert interval(0.1234567890123, 0.1234567890124) == "[0.1234567890123, 0.1234567890124)"
     assert len({*Shared(name="s", categories=(0.1234567, 0.1234568)).codes}) == 4
+
+
+def test_a_changed_copy_keeps_nothing_worked_out_before():
+    contract = Contract.parse(GOOD)
+    known = contract.fingerprint, contract.shared_columns
+    leaner = contract.model_copy(update={"shared": contract.shared[:1]})
+    assert leaner.shared_columns == contract.shared[0].encoded
+    assert leaner.fingerprint != contract.fingerprint
+    assert (contract.fingerprint, contract.shared_columns) == known

@@ -8,7 +8,7 @@ from radocraft import Contract, Model, Part, Policy, craft, learn, release
 from radocraft.blocks import merge
 from radocraft.errors import LearnError, MissingColumn, UnknownLabel
 from radocraft.learners.completion import complete
-from radocraft.learners.linked import block_means, largest_share, seen
+from radocraft.learners.linked import largest_share, seen
 from radocraft.linkage import read_linked
 
 CONTRACT = Contract.parse(
@@ -69,8 +69,7 @@ def test_covariance_is_that_of_the_joined_table(parts: list[Part]) -> None:
     blocks = merge(parts, CONTRACT)
     linked = read_linked(table, blocks)
     known = complete(blocks)
-    means = block_means(blocks, known)
-    with_all = seen(known, means, linked, 1.0)
+    with_all = seen(known, blocks, linked, 1.0)
     np.testing.assert_allclose(with_all.expected(), linked.design.T @ linked.design, rtol=1e-8, atol=1e-6)
 
 
@@ -78,7 +77,7 @@ def test_share_keeps_the_moments_positive(parts: list[Part]) -> None:
     blocks = merge(parts, CONTRACT)
     known = complete(blocks)
     few = read_linked(people(25, seed=3), blocks)
-    result = seen(known, block_means(blocks, known), few, 1.0)
+    result = seen(known, blocks, few, 1.0)
     assert np.linalg.eigvalsh(result.expected()).min() > -1e-8 * known.total
     assert 0 < largest_share(known, 50 * (result.cross if result.cross is not None else 0)) < 1
 

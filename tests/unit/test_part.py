@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from tests.property.worlds import World, agree, worlds
 
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal, Tampered
+from radocraft.offer import let_go
 from radocraft.part import Part
 from radocraft.policy import Policy, release
+from radocraft.privacy.ledger import Ledger
 
 
 @pytest.fixture
@@ -45,12 +47,12 @@ def test_a_part_gives_back_the_released_numbers_to_the_bit(world, min_rows):
         return
     sink = pa.BufferOutputStream()
     part = Part.seal(released)
-    part._write(sink)
+    part.stream(sink)
     cells = Part.read(pa.BufferReader(sink.getvalue())).cells(world.contract)
     assert (cells.peer, cells.columns) == (released.cells.peer, released.cells.columns)
     for name in ("centre", "scale", "codes", "labels", "rows", "sums", "present"):
         np.testing.assert_array_equal(getattr(cells, name), getattr(released.cells, name))
-    np.testing.assert_allclose(cells.shared, released.cells.shared, atol=1e-12)
+    np.testing.assert_allclose(cells.shared.toarray(), released.cells.shared.toarray(), atol=1e-12)
     np.testing.assert_array_equal(np.triu(cells.moments), np.triu(released.cells.moments))
     np.testing.assert_array_equal(cells.moments, cells.moments.T)
 
@@ -205,3 +207,13 @@ def test_a_full_disk_leaves_the_old_part(part, tmp_path):
     assert "Nothing was changed" in done.stdout
     assert (tmp_path / "old.parquet").read_bytes() == before
     assert sorted(file.name for file in tmp_path.iterdir()) == ["new.parquet", "old.parquet"]
+
+
+def test_nothing_is_sealed_around_the_ledger(world, tmp_path):
+    policy = Policy(8, ledger=str(tmp_path / "p0.ledger"))
+    released = release(world.tally(0), world.contract, policy)
+    with pytest.raises(PolicyRefusal, match="let_go"):
+        Part.seal(released)
+    let_go(released, policy, "customers", tmp_path / "p.parquet")
+    lines = Ledger(tmp_path / "p0.ledger").entries()
+    assert [line["part"] for line in lines] == [Part.read(tmp_path / "p.parquet").metadata["hash"]]

@@ -1,13 +1,18 @@
 """Error, AUC and ROC without one joined row, where the assumption holds and where rows flatter the fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import norm
 
 from radocraft import Contract, Part, Policy, craft, learn, release
+from radocraft.blocks import merge
+from radocraft.learners import fit_matching
 from radocraft.metrics import auc
 from radocraft.model.record import Estimate
+from radocraft.population import Population
 
 TWO_NORMALS = Contract.parse(
     'name = "n"\nlabel = { column = "y", positive = 1, negative = 0 }\n'
@@ -22,12 +27,15 @@ def two_normals(rows: int, seed: int = 0) -> pa.Table:
     return pa.table({"y": labels, "u": u, "v": v})
 
 
-def estimate(rows: int) -> Estimate:
+def parts_of(rows: int) -> list[Part]:
     joined = two_normals(rows)
     order = np.random.default_rng(1).permutation(rows)
     tables = {"a": joined.select(["y", "u"]), "b": joined.select(["y", "v"]).take(order)}
-    parts = [Part.seal(release(craft(t, TWO_NORMALS, p), TWO_NORMALS, Policy(10))) for p, t in tables.items()]
-    return learn(parts, TWO_NORMALS, caution=0.0).estimate
+    return [Part.seal(release(craft(t, TWO_NORMALS, p), TWO_NORMALS, Policy(10))) for p, t in tables.items()]
+
+
+def estimate(rows: int, caution: float = 0.0) -> Estimate:
+    return learn(parts_of(rows), TWO_NORMALS, caution=caution).estimate
 
 
 def test_exact_where_scores_are_normal() -> None:
@@ -38,6 +46,33 @@ def test_exact_where_scores_are_normal() -> None:
     false, true = np.array(found.false_positive_rate), np.array(found.true_positive_rate)
     exact = norm.cdf(norm.ppf(np.clip(false, 1e-9, 1 - 1e-9)) + np.sqrt(2))
     assert np.abs(true - exact).max() < 0.01
+
+
+def test_probabilities_are_reliable_where_scores_are_normal() -> None:
+    """Two normals of one variance: log-odds are linear in the score, so what is told is what is true."""
+    bins = estimate(40_000).reliability
+    assert sum(one.share for one in bins) == pytest.approx(1.0, abs=0.001)
+    assert len(bins) == 10
+    assert [one.told for one in bins] == sorted(one.told for one in bins)
+    for one in bins:
+        assert one.true == pytest.approx(one.told, abs=0.01)
+
+
+def test_a_cautious_fit_is_less_sure_of_the_same_classes() -> None:
+    """All log-odds shrink by one factor, so the likelier label stays the likelier."""
+    blocks = merge(parts_of(4000), TWO_NORMALS)
+    fit = fit_matching(blocks, 0.5)
+    bold = Population.of(blocks, replace(fit, settings={"caution": 0.0})).odds(prior=True)
+    cautious = Population.of(blocks, fit).odds(prior=True)
+    assert 0.5 < cautious.single_slope / bold.single_slope < 0.95
+    scores = np.linspace(-2, 2, 9)
+    shrunk = cautious.single_slope / bold.single_slope * bold.log_odds(scores)
+    np.testing.assert_allclose(cautious.log_odds(scores), shrunk, rtol=1e-12)
+
+
+def test_what_a_cautious_fit_tells_is_so_at_its_caution() -> None:
+    for one in estimate(40_000, caution=0.5).reliability:
+        assert one.true == pytest.approx(one.told, abs=0.01)
 
 
 def test_more_caution_never_expects_less_error() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -14,10 +15,13 @@ from radocraft.cli.example import example
 from radocraft.cli.explain import explain
 from radocraft.cli.inspect import inspect
 from radocraft.cli.learn import learn
+from radocraft.cli.network import add_network
 from radocraft.cli.predict import predict
 from radocraft.cli.profile import profile
+from radocraft.cli.report import report
 from radocraft.cli.review import review
-from radocraft.cli.terminal import fail, out
+from radocraft.cli.second_round import recalibrate, scores
+from radocraft.cli.terminal import fail, interruption, out
 from radocraft.errors import RadocraftError
 from radocraft.version import __version__
 
@@ -28,12 +32,20 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo, example, profile, craft, review, inspect, learn, predict, explain, advise):
-    app.command()(command)
-app.add_typer(contract.app, name="contract")
-app.add_typer(policy.app, name="policy")
-app.add_typer(study.app, name="study")
-app.add_typer(bench.app, name="bench")
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Begin": (demo, example),
+    "Agree": (profile,),
+    "At a peer": (craft, review, inspect, scores),
+    "At the learner": (learn, explain, report, predict, advise, recalibrate),
+}
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(contract.app, name="contract", rich_help_panel="Agree")
+app.add_typer(policy.app, name="policy", rich_help_panel="Agree")
+add_network(app, panel="On a network")
+app.add_typer(study.app, name="study", rich_help_panel="Research")
+app.add_typer(bench.app, name="bench", rich_help_panel="Research")
 
 
 def _version(wanted: bool) -> None:
@@ -51,9 +63,14 @@ def options(
 
 def main() -> None:
     """Run a command; errors raised on purpose become a message and an exit code."""
+    interruption.heed()
     try:
-        app()
-    except RadocraftError as error:
-        sys.exit(fail(error, as_json="--json" in sys.argv))
+        app(prog_name="radocraft")
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        if interruption.happened:  # it broke something on its way, such as an import
+            sys.exit(130)
+        if not isinstance(error, RadocraftError):
+            raise
+        sys.exit(fail(error, as_json="--json" in sys.argv))

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from radocraft.advise import Advice, best_order, leanest
 from radocraft.advise import advise as advise_keys
-from radocraft.advise import leanest
 from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress
 from radocraft.contract import Contract
 
@@ -29,18 +29,22 @@ def advise(
     agreed = Contract.load(contract)
     with progress("advise", hidden=as_json) as report:
         found = advise_keys(list(parts), agreed, caution=caution, progress=report)
-    lean = leanest(found)
+    lean, order = leanest(found), best_order(found)
     if as_json:
-        print_json({"leanest": asdict(lean), "choices": [asdict(advice) for advice in found]})
+        print_json({"leanest": asdict(lean), "order": order, "choices": [asdict(advice) for advice in found]})
         return
-    grid = Table("blocks by", "blocks", "smallest cell", "typical cell", "expected loss", "error to expect")
+    grid = Table("blocks by", "blocks", "smallest", "typical", "loss", "error")
     for advice in found[:top]:
-        keys = ", ".join(advice.keys) or "the label only"
         sizes = (f"{advice.blocks:,}", f"{advice.smallest:,}", f"{advice.typical:,}")
-        grid.add_row(
-            keys, *sizes, f"{advice.loss:.4f}", f"{advice.error:.1%}", style="bold" if advice == lean else None
-        )
+        grid.add_row(_keys(advice), *sizes, f"{advice.loss:.4f}", f"{advice.error:.1%}")
     out.print(grid)
     out.print(
-        "The leanest choice within 1 % of the best loss is in bold. All are judged by the finest blocks there are."
+        f"The leanest choice within 1 % of the best loss: {_keys(lean)}. Smallest and typical are rows of a cell; "
+        "loss and error are to be expected, all judged by the finest blocks there are."
     )
+    if len(order) > 1:
+        out.print(f"List them in the contract in this order, what is given up first last: {', '.join(order)}.")
+
+
+def _keys(advice: Advice) -> str:
+    return ", ".join(advice.keys) or "the label only"

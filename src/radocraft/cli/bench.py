@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.bench import against_linkage, against_scan
-from radocraft.cli.terminal import Json, out, print_json, size
+from radocraft.bench import against_linkage, against_reading, against_scan
+from radocraft.cli.terminal import Json, out, print_json
+from radocraft.report.numbers import size
 
 app = typer.Typer(help="What crafting and learning cost on this machine.", no_args_is_help=True)
 
@@ -39,6 +40,33 @@ def craft(
         ("bare scan", found.scan, 1.0, 1.0),
         ("sums", found.sums, found.sums_ratio, found.sums_cpu_ratio),
         ("sums and moments", found.whole, found.whole_ratio, found.whole_cpu_ratio),
+    ):
+        table.add_row(name, f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s", size(cost.peak), f"{wall:.2f}", f"{cpu:.2f}")
+    out.print(table)
+
+
+@app.command()
+def learn(
+    blocks: Annotated[int, typer.Option(help="About so many blocks.")] = 50_000,
+    width: Annotated[int, typer.Option(help="Private columns of each of the two peers.")] = 100,
+    rows: Annotated[int, typer.Option(help="Rows behind each part.")] = 1_000_000,
+    repeats: Annotated[int, typer.Option(help="Rounds; the median counts.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Learn from two generated parts, against reading them.
+
+    Example: radocraft bench learn --blocks 50000 --width 100
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        found = against_reading(Path(folder), blocks, width, rows, repeats=repeats)
+    if as_json:
+        print_json(asdict(found))
+        return
+    title = f"{found.blocks:,} blocks x {found.columns}, {size(found.bytes)} of parts"
+    table = Table("work", "wall", "cpu", "peak", "x reading (wall)", "x reading (cpu)", title=title)
+    for name, cost, wall, cpu in (
+        ("read both parts", found.reading, 1.0, 1.0),
+        ("read and learn", found.learning, found.ratio, found.cpu_ratio),
     ):
         table.add_row(name, f"{cost.wall:.2f} s", f"{cost.cpu:.2f} s", size(cost.peak), f"{wall:.2f}", f"{cpu:.2f}")
     out.print(table)

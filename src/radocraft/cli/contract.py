@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, Output, err, out, print_json
+from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mistakes
 from radocraft.contract import Contract, check_contract
 from radocraft.draft import draft_contract
 from radocraft.errors import ContractError
@@ -26,6 +26,7 @@ def new(
     positive: Annotated[str | None, typer.Option(help="Its value to predict.")] = None,
     negative: Annotated[str | None, typer.Option(help="Its other value.")] = None,
     output: Output = None,
+    as_json: Json = False,
 ) -> None:
     """Draft a contract from what each peer may tell.
 
@@ -39,12 +40,16 @@ def new(
             raise typer.BadParameter(f"'{entry}' is not PEER=FILE, e.g. bank=bank.profile.json")
         told[peer] = Profile.load(path) if path.endswith(".json") else profile(path, outline=True)
     text = draft_contract(told, name=name, label=label, positive=positive, negative=negative)
-    if output is None:
-        out.print(text, markup=False, soft_wrap=True, end="")
-        return
-    with writing(output) as file:
-        file.write(text.encode())
     open_points = text.count("# AGREE:")
+    if output is not None:
+        with writing(output) as file:
+            file.write(text.encode())
+    if as_json:
+        print_json({"contract": text, "open": open_points, "written": str(output) if output else None})
+        return
+    if output is None:
+        out.print(text, soft_wrap=True, end="")
+        return
     err.print(f"Wrote {output}.", end=" ")
     err.print(f"Fill in what is marked AGREE ({open_points})." if open_points else "Nothing is left open.")
     err.print(f"Look at it, then: radocraft contract check {output}")
@@ -60,15 +65,10 @@ def check(
     Example: radocraft contract check contract.toml
     """
     mistakes = check_contract(contract)
-    if as_json:
-        print_json({"ok": not mistakes, "mistakes": [vars(mistake) for mistake in mistakes]})
-    elif not mistakes:
+    print_mistakes(mistakes, as_json)
+    if not mistakes and not as_json:
         found = Contract.load(contract)
         out.print(f"{contract} is in order. Fingerprint {found.fingerprint[:16]}.")
-    else:
-        for mistake in mistakes:
-            out.print(f"[bold]{mistake.place}[/]", end=": ")
-            out.print(f"{mistake.problem}" + (f" ({mistake.remedy})" if mistake.remedy else ""), markup=False)
     if mistakes:
         raise typer.Exit(ContractError.exit_code)
 
@@ -86,4 +86,4 @@ def show(
     if as_json:
         print_json({"fingerprint": agreed.fingerprint, **agreed.model_dump(mode="json")})
     else:
-        out.print(describe_contract(agreed), markup=False, soft_wrap=True)
+        out.print(describe_contract(agreed))

@@ -7,16 +7,13 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress, size
+from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress
 from radocraft.contract import Contract
-from radocraft.contributors import find_contributors
-from radocraft.craft import craft as craft_tally
+from radocraft.offer import let_go, make_release, pending_path
 from radocraft.part import Part
 from radocraft.pieces import Bound
-from radocraft.policy import Policy, Release, release
-from radocraft.privacy.noise import release_private
-from radocraft.privacy.pending import Pending
-from radocraft.privacy.record import record
+from radocraft.policy import Policy
+from radocraft.report.numbers import size
 from radocraft.sources import open_source
 from radocraft.tally import Tally
 
@@ -47,6 +44,10 @@ def craft(
     ] = False,
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
     tally: Annotated[Path | None, typer.Option(help="Keep the exact sums here, for --onto. Never send it.")] = None,
+    proportions: Annotated[
+        list[Path] | None,
+        typer.Option(help="For a peer without the label: a holder's part, by whose proportions it labels its rows."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Let it leave without the review the policy asks for.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -55,6 +56,9 @@ def craft(
     Example: radocraft craft --contract contract.toml --peer bank bank.parquet -o bank.part.parquet
     """
     agreed, rules = Contract.load(contract), _rules(policy, min_rows)
+    holders = [Part.read(path) for path in proportions or ()]
+    if holders and (onto is not None or tally is not None):
+        raise typer.BadParameter("--onto and --tally add up rows, but --proportions labels the whole table at once.")
     if rules.privacy is not None and (onto is not None or tally is not None):
         raise typer.BadParameter("--onto and --tally keep exact sums, which differential privacy does not release.")
     source = open_source(
@@ -67,16 +71,11 @@ def craft(
     )
     earlier = Tally.load(onto, agreed) if onto else None
     with progress(f"craft {peer}", hidden=as_json) as report:
-        if rules.privacy is not None:
-            released = release_private(source, agreed, peer, rules, progress=report)
-        else:
-            total = craft_tally(source, agreed, peer, onto=earlier, progress=report)
-            contributors = None if onto else find_contributors(source, agreed, peer, total, rules)
-            released = release(total, agreed, rules, contributors)
-            if tally is not None:
-                total.save(tally)
+        released = make_release(
+            source, agreed, peer, rules, onto=earlier, tally=tally, proportions=holders, progress=report
+        )
     waits = rules.review and not yes
-    part = _let_go(released, rules, name or str(table[0]), output, waits)
+    part = let_go(released, rules, name or str(table[0]), output, waits=waits)
     written = pending_path(output) if waits else output
     summary = {
         "pending" if waits else "part": str(written),
@@ -92,35 +91,19 @@ def craft(
         return
     if waits:
         out.print(
-            f"Nothing has left. [bold]{written}[/] waits for review: {part.metadata['rows']:,} rows summed into "
+            f"Nothing has left. {written} waits for review: {part.metadata['rows']:,} rows summed into "
             f"{part.table.num_rows:,} cells. See it and decide: radocraft review {written}"
         )
         return
     out.print(
-        f"Wrote [bold]{output}[/]: {part.metadata['rows']:,} rows summed into {part.table.num_rows:,} cells, "
+        f"Wrote {output}: {part.metadata['rows']:,} rows summed into {part.table.num_rows:,} cells, "
         f"{size(output.stat().st_size)}. {part.metadata['policy']['guarantee'].capitalize()}."
     )
     if summary["blocks_rolled_up"]:
         out.print(f"{summary['blocks_rolled_up']:,} small blocks were rolled up into coarser ones.")
     for note in part.metadata["notes"]:
-        out.print(f"Note: {note}.", markup=False)
+        out.print(f"Note: {note}.")
     out.print(f"See what it holds: radocraft inspect {output}")
-
-
-def pending_path(output: Path) -> Path:
-    """Where a part that waits for review is put."""
-    return output.with_name(output.name + ".pending")
-
-
-def _let_go(released: Release, rules: Policy, table: str, output: Path, waits: bool) -> Part:
-    """Write the part, or the pending release; the ledger is written first."""
-    part = Part.seal(released)
-    entry = record(released, part, rules, table, "proposal" if waits else "release")
-    if waits and entry is not None:
-        Pending.of(released, part, rules, entry).write(pending_path(output))
-    else:
-        part.write(output)
-    return part
 
 
 def _rules(policy: Path | None, min_rows: int | None) -> Policy:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json, progress, size
+from radocraft.cli.terminal import Json, out, print_json, progress
+from radocraft.report.numbers import size
 
 if TYPE_CHECKING:
     from radocraft.demo import World
@@ -48,7 +49,7 @@ def _plain(world: World) -> dict[str, object]:
 
 
 def _print_world(world: World) -> None:
-    out.print(f"[bold]{world.title}[/]")
+    out.print(world.title, style="bold")
     grid = Table("", "test error", "AUC", "bytes that left")
     for name, result in world.results.items():
         style = "bold" if name == "matching" else None

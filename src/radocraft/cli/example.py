@@ -7,17 +7,23 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import out
+from radocraft.cli.terminal import Json, out, print_json
 from radocraft.example import write_example
 
 
 def example(
     folder: Annotated[Path, typer.Argument(help="Where to write the files; made if it is not there.")],
     rows: Annotated[int, typer.Option(min=100, help="How many customers.")] = 10_000,
+    as_json: Json = False,
 ) -> None:
     """Write example tables of a bank and an insurer, their contract, and people to score.
 
     Example: radocraft example trial && cd trial
     """
-    for path in write_example(folder, rows):
+    written = write_example(folder, rows)
+    if as_json:
+        print_json({"files": [str(path) for path in written]})
+        return
+    for path in written:
         out.print(f"Wrote {path}", soft_wrap=True)
+    out.print("Next, in that folder:\n  radocraft craft -c contract.toml -p bank bank.csv -o bank.part.parquet")

@@ -10,8 +10,9 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.model import Model
+from radocraft.model import Explanation, Model
 from radocraft.model import explain as explain_model
+from radocraft.model.record import Estimate, Outlook, Validated, Weight
 
 
 def explain(
@@ -26,23 +27,48 @@ def explain(
     read = Model.load(model)
     told = explain_model(read)
     if as_json:
-        print_json({**asdict(told), "coefficients": [c.model_dump() for c in told.coefficients]} | _certificate(read))
+        shares = {name: [asdict(share) for share in getattr(told, name)] for name in ("peers", "blocks")}
+        weights = [c.model_dump() for c in told.coefficients]
+        said = {"sentence": told.sentence, "privacy": told.privacy}
+        print_json({"coefficients": weights, **shares, **_certificate(read), **said})
         return
     out.print(f"{read.contract.name}: learned by {read.method} from {', '.join(read.peers)} on {read.created[:10]}.")
     print_certificate(read)
     print_validation(read)
     print_effects(read)
-    grid = Table("feature", "peer", "effect", "weight, raw units", title="By feature", title_justify="left")
+    out.print(_features(read, told, top))
+    out.print(_blocks(read, told, top))
+
+
+def _features(model: Model, told: Explanation, top: int) -> Table:
+    """Effect and raw weight of every column; with several classes its effect on the score of each."""
+    if isinstance(model.intercept, float):
+        grid = Table("feature", "peer", "effect", "weight, raw units", title="By feature", title_justify="left")
+    else:
+        effects = [f"effect on {name}" for name in model.contract.label.names]
+        grid = Table("feature", "peer", *effects, title="By feature", title_justify="left")
     for c in told.coefficients[:top]:
-        grid.add_row(c.name, c.peer or "shared", f"{c.effect:+.3f}", f"{c.raw:+.4g}")
-    out.print(grid)
-    names = ["shared", *read.peers]
-    grid = Table("block", "label", "weight", *names, "score", title="By block (mean)", title_justify="left")
+        raw = _each(c.raw, "+.4g") if isinstance(model.intercept, float) else []
+        grid.add_row(c.name, c.peer or "shared", *_each(c.effect, "+.3f"), *raw)
+    return grid
+
+
+def _blocks(model: Model, told: Explanation, top: int) -> Table:
+    """What each peer adds to a block's mean score; with several classes the mean score of each."""
+    single = isinstance(model.intercept, float)
+    names = ["shared", *model.peers] if single else []
+    scores = ["score"] if single else [f"score of {name}" for name in model.contract.label.names]
+    keys = ", ".join(shared.name for shared in model.contract.shared) or "block"
+    grid = Table(keys, "label", "weight", *names, *scores, title="By block (mean)", title_justify="left")
     for block in told.blocks[:top]:
-        where = ", ".join(f"{name} {code}" for name, code in block.signature.items())
-        parts = [f"{block.contributions[name]:+.2f}" for name in names]
-        grid.add_row(where or "all", block.label, f"{block.weight:,.0f}", *parts, f"{block.score:+.2f}")
-    out.print(grid)
+        where = ", ".join(block.signature.values())
+        parts = [text for name in names for text in _each(block.contributions[name], "+.2f")]
+        grid.add_row(where or "all", block.label, f"{block.weight:,.0f}", *parts, *_each(block.score, "+.2f"))
+    return grid
+
+
+def _each(weight: Weight, form: str) -> list[str]:
+    return [format(number, form) for number in (weight if isinstance(weight, tuple) else (weight,))]
 
 
 def print_certificate(model: Model) -> None:
@@ -57,19 +83,28 @@ def print_certificate(model: Model) -> None:
         out.print(grid)
     out.print(explain_model(model).sentence)
     worst = max(model.estimate.outlooks, key=lambda outlook: outlook.caution)
+    flattered = model.certificate is not None and model.certificate.trusted
     out.print(
-        f"Expect an error of {model.estimate.error:.1%} (AUC {model.estimate.auc:.3f}) on new rows, "
-        f"{worst.error:.1%} ({worst.auc:.3f}) if what nobody can see is at its worst."
+        f"Expect {_quality(model.estimate)} on new rows, {_quality(worst)} if what nobody can see is at its worst"
+        + (" (flattered likewise)." if flattered else ".")
     )
+    if model.privacy is not None:
+        out.print(model.privacy.sentence)
+    if (second := model.second_round) is not None:
+        out.print(f"From counts of scores at every peer: {_quality(second)}.")
+
+
+def _quality(told: Estimate | Outlook | Validated) -> str:
+    if told.r2 is not None:
+        return f"a root mean square error of {told.error:.4g} (R² {told.r2:.3f})"
+    return f"an error of {told.error:.1%} (AUC {told.auc:.3f})"
 
 
 def print_validation(model: Model) -> None:
     """What linked rows showed."""
     if (held := model.validation) is not None:
         kind, value = next((name, value) for name, value in model.settings.items() if name != "alpha")
-        out.print(
-            f"On {held.rows:,} linked rows: error {held.error:.1%}, AUC {held.auc:.3f}; they chose {kind} {value:g}."
-        )
+        out.print(f"On {held.rows:,} linked rows: {_quality(held)}; they chose {kind} {value:g}.")
 
 
 def print_effects(model: Model) -> None:

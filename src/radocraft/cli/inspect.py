@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json, size
+from radocraft.cli.terminal import Json, out, print_json
 from radocraft.part import Part
+from radocraft.report.numbers import size
 
 
 def inspect(
@@ -17,7 +19,7 @@ def inspect(
     cells: Annotated[int, typer.Option(help="How many cells to print; 0 for all.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Show everything a part holds, and check that nobody changed it.
+    """Show what a part holds, and check that nobody changed it; with --json all of it.
 
     Example: radocraft inspect bank.part.parquet
     """
@@ -64,13 +66,24 @@ def _print_columns(part: Part) -> None:
 
 
 def _print_cells(part: Part, count: int) -> None:
-    keys = [name for name in part.table.column_names if name.startswith("shared:") or name in ("label", "rows")]
-    sums = [name for name in part.table.column_names if name.startswith("sum:")][:4]
-    title = f"Cells ({min(count, part.table.num_rows):,} of {part.table.num_rows:,})"
-    grid = Table(*(name.partition(":")[2] or name for name in (*keys, *sums)), title=title, title_justify="left")
-    for row in part.table.slice(0, count).to_pylist():
-        grid.add_row(*(_shown(row[name]) for name in (*keys, *sums)))
+    names = part.table.column_names
+    keys = [name for name in names if name.startswith("shared:") or name in ("label", "rows")]
+    sums = [name for name in names if name.startswith("sum:")]
+    rows = part.table.slice(0, count).to_pylist()
+    columns = {name: [_shown(row[name]) for row in rows] for name in (*keys, *sums)}
+    shown = _fitting(columns, at_least=len(keys) + 1)
+    title = f"Cells ({len(rows):,} of {part.table.num_rows:,}), {len(shown) - len(keys)} of {len(sums)} sums"
+    grid = Table(*(name.partition(":")[2] or name for name in shown), title=title, title_justify="left")
+    for row in zip(*(columns[name] for name in shown), strict=True):
+        grid.add_row(*row)
     out.print(grid)
+
+
+def _fitting(columns: dict[str, list[str]], at_least: int) -> list[str]:
+    """The first columns of a table that fit the terminal side by side."""
+    wide = [max(map(len, (name.partition(":")[2] or name, *texts))) + 3 for name, texts in columns.items()]
+    fitting = int(np.searchsorted(np.cumsum(wide) + 1, out.width, side="right"))
+    return [*columns][: max(fitting, at_least)]
 
 
 def _shown(value: Any) -> str:

@@ -21,6 +21,14 @@ class Method(StrEnum):
     drl = "drl"
 
 
+class Proportions(StrEnum):
+    """How sums by label are estimated for peers that lack it."""
+
+    adjusted = "adjusted"
+    mean_map = "mean-map"
+    laplacian = "laplacian"
+
+
 class Regularisation(StrEnum):
     """The paper's Gamma."""
 
@@ -44,6 +52,9 @@ def learn(
         float | None, typer.Option(min=0, help="Ridge strength; chosen from the parts if left out.")
     ] = None,
     regularisation: Annotated[Regularisation, typer.Option(help="For drl: Gamma.")] = Regularisation.tuned,
+    proportions: Annotated[
+        Proportions, typer.Option(help="For peers without the label: how their sums by label are estimated.")
+    ] = Proportions.adjusted,
     as_json: Json = False,
 ) -> None:
     """Learn one model from the peers' parts.
@@ -59,6 +70,7 @@ def learn(
         linked=linked,
         alpha=alpha,
         regularisation=regularisation.value,
+        proportions=proportions.value,
     )
     model.save(output)
     if as_json:
@@ -70,5 +82,5 @@ def learn(
     print_validation(model)
     print_effects(model)
     for note in model.notes:
-        out.print(f"Note: {note}.", markup=False)
-    out.print(f"Wrote [bold]{output}[/]. Next: radocraft predict {output} people.csv -o scores.csv")
+        out.print(f"Note: {note}.")
+    out.print(f"Wrote {output}. Next: radocraft predict {output} people.csv -o scores.csv")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, Output, err, out, print_json
+from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mistakes
 from radocraft.errors import PolicyError
 from radocraft.policy import Policy, check_policy, draft_policy
 from radocraft.policy.wording import describe_policy
@@ -21,17 +21,22 @@ PolicyFile = Annotated[Path, typer.Argument(help="The policy file.")]
 def new(
     name: Annotated[str, typer.Argument(help="The peer the policy is for.")] = "peer",
     output: Output = None,
+    as_json: Json = False,
 ) -> None:
     """Draft a policy with safe values.
 
     Example: radocraft policy new bank -o policy.toml
     """
     text = draft_policy(name)
-    if output is None:
-        out.print(text, markup=False, soft_wrap=True, end="")
+    if output is not None:
+        with writing(output) as file:
+            file.write(text.encode())
+    if as_json:
+        print_json({"policy": text, "written": str(output) if output else None})
         return
-    with writing(output) as file:
-        file.write(text.encode())
+    if output is None:
+        out.print(text, soft_wrap=True, end="")
+        return
     err.print(f"Wrote {output}. Look at it, then: radocraft policy show {output}")
 
 
@@ -42,14 +47,9 @@ def check(policy: PolicyFile, as_json: Json = False) -> None:
     Example: radocraft policy check policy.toml
     """
     mistakes = check_policy(policy)
-    if as_json:
-        print_json({"ok": not mistakes, "mistakes": [vars(mistake) for mistake in mistakes]})
-    elif not mistakes:
+    print_mistakes(mistakes, as_json)
+    if not mistakes and not as_json:
         out.print(f"{policy} is in order.")
-    else:
-        for mistake in mistakes:
-            out.print(f"[bold]{mistake.place}[/]", end=": ")
-            out.print(f"{mistake.problem}" + (f" ({mistake.remedy})" if mistake.remedy else ""), markup=False)
     if mistakes:
         raise typer.Exit(PolicyError.exit_code)
 
@@ -64,4 +64,4 @@ def show(policy: PolicyFile, as_json: Json = False) -> None:
     if as_json:
         print_json(rules.model_dump(mode="json"))
     else:
-        out.print("\n".join(describe_policy(rules)), markup=False, soft_wrap=True)
+        out.print("\n".join(describe_policy(rules)))

@@ -30,9 +30,12 @@ def predict(
         written = write_scores(read, open_source(table, table=name), output, tuple(keep or ()), report)
     absent = [peer for peer in read.peers if peer not in written.view]
     if as_json:
-        print_json({"scores": str(output), "rows": written.rows, "view": written.view, "filled_in": absent})
+        told = {"scores": str(output), "rows": written.rows, "given": written.given}
+        print_json({**told, "view": written.view, "filled_in": absent})
         return
-    out.print(f"Wrote [bold]{output}[/]: {written.rows:,} rows, {written.positive:,} of them predicted ", end="")
-    out.print(f"{read.classes[1]}.", markup=False)
+    given = list(written.given.items())[1:] if len(written.given) == 2 else list(written.given.items())
+    out.print(f"Wrote {output}: {written.rows:,} rows", end="", soft_wrap=True)
+    counts = ", ".join(f"{name} {count:,}" for name, count in given)
+    out.print(f", of them predicted {counts}." if given else ".")
     if absent:
         out.print(f"The table has no columns of {', '.join(absent)}; they were filled in from block means.")

@@ -30,6 +30,7 @@ def run(
     preset: Annotated[str, typer.Option("--preset", "-p", help=_PRESETS)] = "quick",
     output: Annotated[Path, typer.Option("--output", "-o", help="The results file, Parquet.")] = Path("study.parquet"),
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes at a time.")] = 1,
+    domain: Annotated[list[str] | None, typer.Option(help="Only this domain; may be given several times.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run a grid of experiments; a run that was stopped goes on where it was.
@@ -39,9 +40,10 @@ def run(
     Example: radocraft study run --preset quick --jobs 2 -o quick.parquet
     """
     chosen = preset_named(preset)
+    cells = chosen.on(domain) if domain else chosen.cells
     with progress(f"study {preset}", hidden=as_json) as report:
         ran, there = run_study(
-            chosen.cells, output, jobs=jobs, progress=lambda done, total: report(f"{done} of {total}", done, total)
+            cells, output, jobs=jobs, progress=lambda done, total: report(f"{done} of {total}", done, total)
         )
     if as_json:
         print_json({"preset": preset, "results": str(output), "cells_run": ran, "cells_there": there})
@@ -71,7 +73,7 @@ def summary(
         print_json([without_nan(asdict(line)) for line in lines])
         return
     for title, group in by_title(lines).items():
-        out.print(f"\n{title}\n", soft_wrap=True)
+        out.print(f"\n{title}\n")
         out.print(domain_table(group) if by_domain else algorithm_table(group))
 
 
@@ -86,13 +88,12 @@ def by_title(lines: list[Line]) -> dict[str, list[Line]]:
 def algorithm_table(lines: list[Line]) -> Table:
     """One row for every algorithm."""
     table = Table(Column("algorithm", no_wrap=True), box=MARKDOWN)
-    for name in ("cells", "beats all peers", "mean Δ", "q", "gap to oracle", "level with oracle", "error", "AUC"):
-        table.add_column(name, justify="right")
+    for name in ("beats all peers", "mean Δ", "q", "gap to oracle", "level with oracle", "error", "AUC"):
+        table.add_column(name, justify="right", min_width=6)
     for line in lines:
         table.add_row(
             line.name,
-            str(line.cells),
-            f"{line.wins} ({percent(line.wins / line.cells)})",
+            f"{line.wins}/{line.cells}",
             points(line.delta),
             "" if isnan(line.q) else f"{line.q:.2f}",
             points(line.oracle_gap),
@@ -103,20 +104,21 @@ def algorithm_table(lines: list[Line]) -> Table:
     return table
 
 
+_WIDE = 90
 _SHOWN = ("best peer", "zip", "drl", "matching 0", "matching 0.25", "oracle")
 
 
 def domain_table(lines: list[Line]) -> Table:
     """One row for every domain: mean errors, and in how many cells matching at the default caution beats all peers."""
     table = Table(Column("domain", no_wrap=True), box=MARKDOWN)
-    for name in ("cells", *_SHOWN, "wins 0.25"):
-        table.add_column(name, justify="right")
+    shown = [*_SHOWN, *({"splink"} & {line.name for line in lines})]
+    for name in (*shown, "wins 0.25"):
+        table.add_column(name if out.width >= _WIDE else name.replace(" ", "\n"), justify="right")
     for domain in dict.fromkeys(str(line.group["domain"]) for line in lines):
         ours = {line.name: line for line in lines if line.group["domain"] == domain}
-        errors = [f"{100 * ours[name].error:.1f}" if name in ours else "" for name in _SHOWN]
+        errors = [f"{100 * ours[name].error:.1f}" if name in ours else "" for name in shown]
         usual = ours.get("matching 0.25")
-        cells = max(line.cells for line in ours.values())
-        table.add_row(domain, str(cells), *errors, percent(usual.wins / usual.cells) if usual else "")
+        table.add_row(domain, *errors, f"{usual.wins}/{usual.cells}" if usual else "")
     return table
 
 
@@ -126,6 +128,7 @@ def title_of(line: Line) -> str:
     share = {"duplicates": "p_s", "one-peer": "p_s", "random": "eta"}.get(str(group["setting"]))
     words = [
         str(group["setting"]) + (f", {share} = {group['share']:g}" if share else ""),
+        *([f"{group['corruption']:.0%} of {group['corrupted']} wrong at one peer"] if group["corruption"] else []),
         f"{group['scaling']} scaling",
         "intercept" if group["intercept"] else "no intercept",
         f"{group['encoding']} shared features",
@@ -161,11 +164,10 @@ def print_readings(records: list[dict[str, Any]], as_json: bool) -> None:
         choices = [{"scaling": s, "intercept": i, "encoding": e, "distance": d} for (s, i, e), d in overall]
         print_json({"choices": choices, "domains": [asdict(reading) for reading in nearest]})
         return
-    table = Table(
-        "domain", "binarisation", "columns", "scaling", "intercept", "shared", "best peer", "paper", box=MARKDOWN
-    )
+    table = Table("domain", "binarisation", "scaling", "intercept", "shared", "ours", "paper", box=MARKDOWN)
     for r in nearest:
-        settings = (r.binarisation, r.columns, r.scaling, "yes" if r.intercept else "no", r.encoding)
+        columns = "" if r.columns == "plain" else f" ({r.columns})"
+        settings = (r.binarisation + columns, r.scaling, "yes" if r.intercept else "no", r.encoding)
         table.add_row(r.domain, *settings, f"{r.best_peer:.3f}", f"{r.paper:.2f}")
     out.print(table)
     out.print()
@@ -205,4 +207,4 @@ def figures(
     if as_json:
         print_json([str(path) for path in written])
     else:
-        out.print(f"Wrote {len(written)} figures to [bold]{output}[/].")
+        out.print(f"Wrote {len(written)} figures to {output}.")

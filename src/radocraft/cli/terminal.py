@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,11 +24,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from radocraft.craft import Progress as Report
 from radocraft.errors import RadocraftError
+from radocraft.mistakes import Mistake
+from radocraft.progress import Progress as Report
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, markup=False)
+err = Console(stderr=True, highlight=False, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 ContractFile = Annotated[Path, typer.Option("--contract", "-c", help="The contract, a TOML file.")]
@@ -39,23 +41,46 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
+def print_mistakes(mistakes: list[Mistake], as_json: bool) -> None:
+    """Every mistake of a file with its place and its remedy; nothing if there is none, as JSON that there is none."""
+    if as_json:
+        print_json({"ok": not mistakes, "mistakes": [vars(mistake) for mistake in mistakes]})
+        return
+    for mistake in mistakes:
+        said = mistake.problem + (f" ({mistake.remedy})" if mistake.remedy else "")
+        out.print(Text.assemble((mistake.place, "bold"), f": {said}"))
+
+
 def fail(error: RadocraftError, as_json: bool) -> int:
     """Say what went wrong on standard error; the exit code comes back."""
     if as_json:
         sys.stderr.write(json.dumps({"error": type(error).__name__, "message": str(error)}) + "\n")
     else:
-        err.print(f"[bold red]error[/] {type(error).__name__}:", end=" ")
-        err.print(str(error), markup=False, soft_wrap=True)
+        said = f" {type(error).__name__}: {error}"
+        err.print(Text.assemble(("error", "bold red"), said), soft_wrap=not err.is_terminal)
     return error.exit_code
 
 
-def size(count: float) -> str:
-    """A number of bytes for people."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError("unreachable")
+class Interruption:
+    """The user's Ctrl-C, remembered: a library that is importing another swallows the exception."""
+
+    happened = False
+
+    def heed(self) -> None:
+        """From now on remember it."""
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def check(self) -> None:
+        """Stop now if it was swallowed before."""
+        if self.happened:
+            raise KeyboardInterrupt
+
+    def _interrupt(self, number: int, frame: object) -> None:
+        self.happened = True
+        raise KeyboardInterrupt
+
+
+interruption = Interruption()
 
 
 class SpeedColumn(ProgressColumn):
@@ -81,6 +106,7 @@ def progress(title: str, hidden: bool) -> Iterator[Report]:
         task = bar.add_task(title, total=None)
 
         def report(doing: str, done: int, total: int) -> None:
+            interruption.check()
             bar.update(task, description=f"{title}: {doing}", completed=done, total=total or None)
 
         yield report

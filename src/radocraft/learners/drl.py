@@ -16,6 +16,7 @@ private)``, gamma by cross-validation over the block rados, or the identity.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -23,9 +24,11 @@ from scipy.linalg import solve
 
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks
+from radocraft.errors import LearnError
+from radocraft.labels import TwoValues
 from radocraft.learners.completion import complete
 from radocraft.learners.fit import Fit, Layout, Tuning
-from radocraft.losses import m_loss
+from radocraft.losses import m_loss_of
 
 GAMMAS = (0.01, 1.0, 100.0)
 _FOLDS = 10
@@ -33,24 +36,80 @@ _FOLDS = 10
 
 def fit_drl(blocks: Blocks, regularisation: Literal["tuned", "identity"] = "tuned", seed: int = 0) -> Fit:
     """Distributed Rado-Learn over merged blocks."""
+    if not isinstance(blocks.contract.label, TwoValues):
+        raise LearnError("The paper's method knows two classes only. Learn with the method `matching`.")
     layout = Layout.of(blocks)
-    rados = block_rados(blocks)
+    folds = in_folds(blocks, seed)
+    rados = sum(folds[1:], folds[0])
     tuning = None
     gamma: Floats = np.eye(layout.size)
     if regularisation == "tuned":
-        tuning = cross_validate(rados, layout, seed)
+        tuning = cross_validate(folds, layout)
         gamma = weighted(layout, tuning.chosen)
-    theta = minimiser(rados, gamma)
     settings: dict[str, float | str] = {"regularisation": regularisation}
-    return Fit("drl", theta, complete(blocks), settings, tuning, freedom(rados, gamma))
+    return Fit("drl", rados.minimiser(gamma), complete(blocks), settings, tuning, rados.freedom(gamma))
 
 
 def block_rados(blocks: Blocks) -> Floats:
     """The matrix B, one basic block rado per column."""
     constant = [np.ones((len(blocks), 1))] if blocks.contract.intercept else []
-    shared = np.hstack([*constant, blocks.shared_means]) * blocks.weights[:, None]
-    stacked = np.hstack([shared, *(blocks.sums(at) for at in range(len(blocks.cells)))])
+    shared = np.hstack([*constant, blocks.shared_means]) * blocks.counters[:, None]
+    stacked = np.hstack([shared, *(counted(blocks, at) for at in range(len(blocks.cells)))])
     return (stacked * blocks.labels[:, None]).T.astype(np.float64)
+
+
+def counted(blocks: Blocks, at: int) -> Floats:
+    """Sums of the columns that a peer owns, the mean over their holders, so that Theorem 3 holds for each."""
+    names = [blocks.cells[at].columns[column] for column in blocks.owned(at)]
+    out: Floats = blocks.pooled(at) / np.array([len(blocks.holders[name]) for name in names])
+    return out
+
+
+@dataclass(frozen=True)
+class Rados:
+    """What the closed form needs of some block rados, the columns of B: B B^T, B 1 and how many they are."""
+
+    gram: Floats
+    sum: Floats
+    count: int
+
+    @classmethod
+    def of(cls, rados: Floats) -> Rados:
+        """Those of a matrix B."""
+        return cls(rados @ rados.T, rados.sum(axis=1), rados.shape[1])
+
+    def __add__(self, other: Rados) -> Rados:
+        return Rados(self.gram + other.gram, self.sum + other.sum, self.count + other.count)
+
+    def minimiser(self, gamma: Floats) -> Floats:
+        """Theorem 4: (B B^T + dim_c(B) Gamma)^-1 B 1."""
+        theta: Floats = solve(self.gram + self.count * gamma, self.sum, assume_a="pos")
+        return theta
+
+    def freedom(self, gamma: Floats) -> float:
+        """The trace of (B B^T + dim_c(B) Gamma)^-1 B B^T."""
+        return float(np.trace(solve(self.gram + self.count * gamma, self.gram, assume_a="pos")))
+
+    def loss(self, theta: Floats, gamma: Floats) -> float:
+        """The M-loss over these rados."""
+        mean = float(self.sum @ theta) / self.count
+        variance = float(theta @ self.gram @ theta) / self.count - mean**2
+        return m_loss_of(mean, max(variance, 0.0), theta, gamma, self.count)
+
+
+def in_folds(blocks: Blocks, seed: int) -> list[Rados]:
+    """All block rados in at most ten random parts of about one size, each added up piece by piece."""
+    size, start = Layout.of(blocks).size, 0
+    fold = np.empty(len(blocks), dtype=np.int64)
+    order = np.array_split(np.random.default_rng(seed).permutation(len(blocks)), min(_FOLDS, len(blocks)))
+    for at, members in enumerate(order):
+        fold[members] = at
+    out = [Rados(np.zeros((size, size)), np.zeros(size), 0)] * len(order)
+    for piece in blocks.pieces():
+        rados, here = block_rados(piece), fold[start : start + len(piece)]
+        out = [known + Rados.of(rados[:, here == at]) for at, known in enumerate(out)]
+        start += len(piece)
+    return out
 
 
 def weighted(layout: Layout, gamma: float) -> Floats:
@@ -61,29 +120,12 @@ def weighted(layout: Layout, gamma: float) -> Floats:
     return np.diag(diagonal)
 
 
-def minimiser(rados: Floats, gamma: Floats) -> Floats:
-    """Theorem 4: (B B^T + dim_c(B) Gamma)^-1 B 1."""
-    theta: Floats = solve(rados @ rados.T + rados.shape[1] * gamma, rados.sum(axis=1), assume_a="pos")
-    return theta
-
-
-def freedom(rados: Floats, gamma: Floats) -> float:
-    """The trace of (B B^T + dim_c(B) Gamma)^-1 B B^T."""
-    gram = rados @ rados.T
-    return float(np.trace(solve(gram + rados.shape[1] * gamma, gram, assume_a="pos")))
-
-
-def cross_validate(rados: Floats, layout: Layout, seed: int) -> Tuning:
+def cross_validate(folds: list[Rados], layout: Layout) -> Tuning:
     """The paper's ten-fold cross-validation over block rados, scored by the M-loss of the held-out ones."""
-    count = rados.shape[1]
-    folds = np.array_split(np.random.default_rng(seed).permutation(count), min(_FOLDS, count))
+    kept = [sum(others[1:], others[0]) for at in range(len(folds)) if (others := folds[:at] + folds[at + 1 :])]
     scores = []
     for candidate in GAMMAS:
         gamma = weighted(layout, candidate)
-        losses = []
-        for held_out in folds if count > 1 else []:
-            kept = np.setdiff1d(np.arange(count), held_out)
-            theta = minimiser(rados[:, kept], gamma)
-            losses.append(m_loss(rados[:, held_out].T, theta, gamma, len(held_out)))
+        losses = [out.loss(rest.minimiser(gamma), gamma) for out, rest in zip(folds, kept, strict=False)]
         scores.append(float(np.mean(losses)) if losses else 0.0)
     return Tuning("cross-validation over rados", GAMMAS[int(np.argmin(scores))], GAMMAS, tuple(scores))

@@ -11,17 +11,24 @@ signature and label (in rolled-up blocks, under the assumption in `completion`).
 `worst` is an upper bound on the loss for every one of them, rolled up or not:
 E is exact, and the unexplained scatter is positive semi-definite with diagonal
 blocks V_j, whatever the matching (Cauchy-Schwarz). When peers see different
-people, both speak of a population with the blocks' weights and moments.
+people, both speak of a population with the blocks' weights and moments. Where a peer lacks
+the label, its part of r is an estimate, with covariance M^2 D (`adjusted`); `worst`
+then takes r^T theta to be two standard deviations less than it seems, 2 M (theta^T D theta)^(1/2).
 ``caution`` rho blends them,
 
     minimise  (1 - rho) expected + rho worst + alpha ||theta||^2.
+
+With several classes there is one r and one theta for each (+1 for the class, -1
+for all others), one G for all, one alpha, and losses are means over the classes;
+what is said of one theta holds of each. With a numeric label 1 becomes the mean
+of its square, in units in which its variance is about 1.
 
 With theta_l = 0 for every peer but j, `worst` is exactly peer j's own loss; so at
 caution 1 the model is never worse than the best peer alone, whatever the true
 matching. The square of the sum is solved by
 ``(sum_j a_j)^2 = min over the simplex of sum_j a_j^2 / eta_j``: alternate
 ``eta_j`` proportional to ``a_j`` with a ridge solve in which V_j is scaled by
-``(1 - rho) + rho / eta_j``.
+``(1 - rho) + rho / eta_j``; likewise ``2 s = min over t of s^2 / t + t``, and D is scaled by ``2 rho / s``.
 
 alpha is chosen by generalised cross-validation, closed form from one
 eigendecomposition of G / M and with no joined row:
@@ -43,6 +50,8 @@ from radocraft.learners.completion import Completion, complete
 from radocraft.learners.fit import Fit, Tuning, Validation
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
+DEVIATIONS = 2.0
+"""How far estimated sums may be off, in standard deviations, for what is guaranteed."""
 _ROUNDS = 200
 _TOLERANCE = 1e-10
 _NOTHING = 1e-10
@@ -68,7 +77,7 @@ def describe(
     tuning: Tuning | None,
     validation: Validation | None = None,
 ) -> Fit:
-    """A fit with its losses: expected, guaranteed, and each peer's own."""
+    """A fit with its losses: expected, guaranteed, and each peer's own if it holds the label."""
     return Fit(
         method="matching",
         theta=theta,
@@ -77,7 +86,11 @@ def describe(
         tuning=tuning,
         freedom=Spectrum.of(problem.known).freedom(problem.alpha),
         losses={"expected": problem.loss(theta, 0.0), "guaranteed": problem.loss(theta, 1.0)},
-        peer_losses={peer: problem.loss(problem.alone(at), 0.0) for at, peer in enumerate(blocks.peers)},
+        peer_losses={
+            peer: problem.loss(problem.alone(at), 0.0)
+            for at, peer in enumerate(blocks.peers)
+            if blocks.contract.labelled(peer)
+        },
         validation=validation,
     )
 
@@ -97,30 +110,32 @@ class Ridge:
         return diagonal
 
     def loss(self, theta: Floats, caution: float) -> float:
-        """Blend of expected (0) and worst (1) ridge loss."""
+        """Blend of expected (0) and worst (1) ridge loss, the mean over classes if there are several."""
         known = self.known
-        worst = float(theta @ known.explained @ theta) + float(known.hidden(theta).sum()) ** 2
-        square = (1.0 - caution) * float(theta @ known.expected() @ theta) + caution * worst
-        return float(1.0 + (square - 2.0 * known.r @ theta) / known.total + self.penalty @ theta**2)
+        gain = 2.0 * np.sum(known.r * theta, axis=0)
+        fit = known.square + (known.squares(theta, caution) - gain) / known.total
+        fit = fit + 2.0 * caution * DEVIATIONS * known.doubtful(theta)
+        return float(np.mean(fit + self.penalty @ theta**2))
 
     def solve(self, gram: Floats, kept: Floats | None = None) -> Floats:
         """Ridge under a second moment, all coordinates outside ``kept`` at zero."""
         known = self.known
         pick = np.arange(known.layout.size) if kept is None else kept
         system = gram[np.ix_(pick, pick)] + np.diag(known.total * self.penalty[pick])
-        theta = np.zeros(known.layout.size)
+        theta = np.zeros_like(known.r)
         theta[pick] = solve_positive(system, known.r[pick])
         return theta
 
     def alone(self, at: int) -> Floats:
         """What peer ``at`` would learn from its own table."""
         layout = self.known.layout
-        private = layout.private[at]
-        own = np.r_[0 : layout.shared.stop, private.start : private.stop]
+        own = np.concatenate([np.arange(layout.shared.stop), np.sort(layout.held[at])])
         return self.solve(self.known.expected(), own)
 
     def cautious(self, caution: float) -> Floats:
         """The minimiser at this caution, never worse than any peer alone on its own objective."""
+        if self.known.r.ndim > 1 and caution > 0.0:
+            return np.column_stack([Ridge(known, self.alpha).cautious(caution) for known in self.known.each()])
         best = self.solve(self.known.expected())
         if caution == 0.0 or len(self.known.unexplained) < 2:
             return best
@@ -134,11 +149,19 @@ class Ridge:
             hidden = self.known.hidden(theta)
             share = np.maximum(hidden / max(hidden.sum(), np.finfo(float).tiny), 1e-8)
             stretch = (1.0 - caution) + caution / share
-            theta = self.solve(self.known.expected(stretch))
+            theta = self.solve(self.known.expected(stretch) + self.doubted(theta, caution))
             previous, value = value, self.loss(theta, caution)
             if previous - value <= _TOLERANCE * abs(previous):
                 break
         return theta
+
+    def doubted(self, theta: Floats, caution: float) -> Floats | float:
+        """What doubt in r adds to the second moment."""
+        known = self.known
+        if known.doubt is None:
+            return 0.0
+        scale = caution * DEVIATIONS * known.total / max(float(known.doubtful(theta)), _NOTHING)
+        return np.asarray(scale * known.doubt[0])
 
 
 @dataclass(frozen=True)
@@ -158,15 +181,16 @@ class Spectrum:
     @classmethod
     def of(cls, known: Completion) -> Spectrum:
         """One eigendecomposition."""
-        gram, r, spent, floor = known.expected() / known.total, known.r / known.total, 0.0, 1.0
+        gram, r, spent, floor = known.expected() / known.total, known.r / known.total, 0.0, known.square
+        r = r.reshape(len(r), -1)
         if known.layout.intercept:
             edge = gram[0, 1:]
-            floor, spent = 1.0 - float(r[0]) ** 2, 1.0
-            gram, r = gram[1:, 1:] - np.outer(edge, edge), r[1:] - r[0] * edge
+            floor, spent = floor - float(np.mean(r[0] ** 2)), 1.0
+            gram, r = gram[1:, 1:] - np.outer(edge, edge), r[1:] - np.outer(edge, r[0])
         values, vectors = np.linalg.eigh(gram)
         kept = values > np.finfo(float).eps * len(values) * values.max(initial=0.0)
         values, target = values[kept], (vectors.T @ r)[kept]
-        explained = target**2 / values
+        explained = np.mean(target**2, axis=1) / values
         never = floor - float(explained.sum())
         return cls(values, explained, never if never > _NOTHING else 0.0, spent)
 

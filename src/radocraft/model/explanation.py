@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
+from radocraft.arrays import Ints
 from radocraft.cells import ROLLED
 from radocraft.contract import Contract
-from radocraft.features import ANY, show
-from radocraft.model.record import Certificate, Coefficient, Record
+from radocraft.features import ANY
+from radocraft.model.record import Certificate, Coefficient, Record, Weight, plain
 
 
 @dataclass(frozen=True)
@@ -17,11 +20,12 @@ class PeerShare:
     """How much of the score's movement comes from one peer (or the shared features).
 
     ``effect`` is the standard deviation of its contribution over the training
-    population, ``share`` its part of the sum of variances.
+    population (to the score of each class, if there are several), ``share`` its
+    part of the sum of variances.
     """
 
     name: str
-    effect: float
+    effect: Weight
     share: float
 
 
@@ -32,8 +36,8 @@ class BlockShare:
     signature: dict[str, str]
     label: str
     weight: float
-    score: float
-    contributions: dict[str, float]
+    score: Weight
+    contributions: dict[str, Weight]
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,10 @@ class Explanation:
 
     coefficients: tuple[Coefficient, ...]
     peers: tuple[PeerShare, ...]
-    blocks: tuple[BlockShare, ...]
+    blocks: Sequence[BlockShare]
     certificate: Certificate | None
     sentence: str
+    privacy: str | None = None
 
 
 def explain(model: Record) -> Explanation:
@@ -59,14 +64,16 @@ def explain(model: Record) -> Explanation:
     >>> sorted(peer.name for peer in explanation.peers)
     ['bank', 'insurer', 'shared']
     """
-    variance = sum(effect**2 for effect in model.effects.values()) or 1.0
-    shares = [PeerShare(name, effect, effect**2 / variance) for name, effect in model.effects.items()]
+    squares = {name: float(np.sum(np.square(effect))) for name, effect in model.effects.items()}
+    variance = sum(squares.values()) or 1.0
+    shares = [PeerShare(name, effect, squares[name] / variance) for name, effect in model.effects.items()]
     return Explanation(
-        coefficients=tuple(sorted(model.coefficients, key=lambda c: -abs(c.effect))),
+        coefficients=tuple(sorted(model.coefficients, key=lambda c: -np.abs(c.effect).max())),
         peers=tuple(sorted(shares, key=lambda peer: -peer.share)),
-        blocks=tuple(_block(model, int(at)) for at in np.argsort(model.blocks.weights)[::-1]),
+        blocks=BlockShares(model, np.argsort(model.blocks.weights)[::-1]),
         certificate=model.certificate,
         sentence=sentence(model.certificate),
+        privacy=model.privacy.sentence if model.privacy else None,
     )
 
 
@@ -74,6 +81,21 @@ def sentence(certificate: Certificate | None) -> str:
     """The certificate in plain words."""
     if certificate is None:
         return "The paper's method gives no bound on the loss."
+    if certificate.trusted:
+        bound = _bound(certificate)
+        return (
+            f"If the estimated sums by label of {', '.join(certificate.trusted)} were exact, which flatters all that "
+            f"follows: {bound[0].lower()}{bound[1:]}"
+        )
+    if certificate.doubted:
+        return (
+            f"{_bound(certificate)} Sums by label of {', '.join(certificate.doubted)} are estimated; the worst allows "
+            "for their being off by two standard deviations."
+        )
+    return _bound(certificate)
+
+
+def _bound(certificate: Certificate) -> str:
     best, loss = min(certificate.peers.items(), key=lambda item: item[1])
     if certificate.guaranteed <= loss * (1 + 1e-9):
         return (
@@ -86,14 +108,34 @@ def sentence(certificate: Certificate | None) -> str:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class BlockShares(Sequence[BlockShare]):
+    """Blocks of a model in some order, each put into words when it is asked for: there may be a million."""
+
+    model: Record
+    order: Ints
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, at: int) -> BlockShare: ...
+    @overload
+    def __getitem__(self, at: slice) -> BlockShares: ...
+    def __getitem__(self, at: int | slice) -> BlockShare | BlockShares:
+        if isinstance(at, slice):
+            return BlockShares(self.model, self.order[at])
+        return _block(self.model, int(self.order[at]))
+
+
 def _block(model: Record, at: int) -> BlockShare:
     blocks = model.blocks
     contributions = {"shared": blocks.shared[at], **{peer: values[at] for peer, values in blocks.peers.items()}}
     return BlockShare(
         signature=signature(model.contract, blocks.codes[at]),
-        label=show(model.classes[int(blocks.labels[at] > 0)]),
+        label=model.contract.label.names[model.contract.label.codes.index(blocks.labels[at])],
         weight=blocks.weights[at],
-        score=model.intercept + sum(contributions.values()),
+        score=plain(np.array(model.intercept) + np.sum([*contributions.values()], axis=0)),
         contributions=contributions,
     )
 

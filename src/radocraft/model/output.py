@@ -4,51 +4,69 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from radocraft.craft import Progress, quiet
+from radocraft.arrays import Floats
 from radocraft.errors import FileError
-from radocraft.features import show
 from radocraft.model.record import Record
-from radocraft.model.scoring import predict_batches
+from radocraft.model.scoring import Scores, predict_batches
+from radocraft.progress import Progress, quiet
 from radocraft.sources import Source
 from radocraft.storage import writing
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: rows, how many were given the positive label, and whose columns were there."""
+    """What was written: rows, how many were given each of the label's values, and whose columns were there."""
 
     rows: int
-    positive: int
+    given: dict[str, int]
     view: tuple[str, ...]
 
 
 def write_scores(
     model: Record, source: Source, path: Path, keep: tuple[str, ...] = (), progress: Progress = quiet
 ) -> Written:
-    """Score a table into a CSV or Parquet file with the columns score, probability and class, after those to keep."""
-    classes = np.array([show(value) for value in model.classes], dtype=object)
-    rows = positive = 0
+    """Score a table into a CSV or Parquet file with the columns score, probability and class, after those to keep.
+
+    With several classes there is a score and a probability of each, ``score:CLASS``
+    and ``probability:CLASS``; with a numeric label there is one column, ``prediction``.
+    """
+    names = model.contract.label.names if model.odds is not None else ()
+    given, rows = np.zeros(len(names), dtype=np.int64), 0
     view: tuple[str, ...] = ()
     with writing(path) as file:
         writer: pa.csv.CSVWriter | pq.ParquetWriter | None = None
         for scores, kept in predict_batches(model, source, keep):
             columns = dict(zip(keep, kept.columns, strict=True))
-            columns |= {"score": scores.score, "probability": scores.probability}
-            table = pa.table(columns | {"class": pa.array(classes[scores.positive.astype(int)], pa.string())})
+            table = pa.table(columns | _columns(scores, names))
             writer = writer or _writer(path, file, table.schema)
             writer.write_table(table)
-            rows, positive, view = rows + len(scores.score), positive + int(scores.positive.sum()), scores.view
+            rows, view = rows + len(scores.score), scores.view
+            if scores.chosen is not None:
+                given += np.bincount(scores.chosen, minlength=len(names))
             progress("rows", rows, 0)
         if writer is not None:
             writer.close()
-    return Written(rows, positive, view)
+    return Written(rows, dict(zip(names, given.tolist(), strict=True)), view)
+
+
+def _columns(scores: Scores, names: tuple[str, ...]) -> dict[str, Any]:
+    if scores.probability is None or scores.chosen is None:
+        return {"prediction": scores.score}
+    told = _by_class("score", scores.score, names) | _by_class("probability", scores.probability, names)
+    return {**told, "class": pa.array(names).take(pa.array(scores.chosen))}
+
+
+def _by_class(name: str, values: Floats, classes: tuple[str, ...]) -> dict[str, Floats]:
+    if values.ndim == 1:
+        return {name: values}
+    return {f"{name}:{label}": values[:, at] for at, label in enumerate(classes)}
 
 
 def _writer(path: Path, file: IO[bytes], schema: pa.Schema) -> pa.csv.CSVWriter | pq.ParquetWriter:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from radocraft.arrays import Floats
 from radocraft.contract import Contract
 from radocraft.encoding import Constants
-from radocraft.model.record import Record
+from radocraft.model.record import Record, number
 from radocraft.model.scoring import View, checked_batches
 from radocraft.sources import open_source
 
@@ -69,11 +69,18 @@ def to_sklearn(model: Record) -> Pipeline:
     """A fitted pipeline that needs the columns of every peer the model was learned from."""
     private = [c for c in model.coefficients if c.peer is not None]
     encoder = ContractEncoder(model.contract, model.peers, tuple(c.centre for c in private), model.constants)
-    weights = np.array([c.raw for c in model.coefficients])
+    weights = model.stacked([c.raw for c in model.coefficients]).reshape(len(model.coefficients), -1)
+    if model.odds is None:
+        regression = LinearRegression()
+        regression.coef_, regression.intercept_ = weights[:, 0], number(model.raw_intercept)
+        regression.n_features_in_ = len(weights)
+        return Pipeline([("encode", encoder), ("predict", regression)])
+    slope = np.array(model.odds.slope).reshape(weights.shape[1], -1)
+    offset = np.array(model.odds.offset) + slope @ np.array(model.raw_intercept).reshape(-1)
     classifier = LogisticRegression()
     classifier.classes_ = np.array(model.classes)
-    classifier.coef_ = model.odds.slope * weights[None, :]
-    classifier.intercept_ = np.array([model.odds.offset + model.odds.slope * model.raw_intercept])
+    classifier.coef_ = slope @ weights.T
+    classifier.intercept_ = offset
     classifier.n_features_in_ = len(weights)
     classifier.n_iter_ = np.array([0])
     return Pipeline([("encode", encoder), ("classify", classifier)])

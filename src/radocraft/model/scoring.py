@@ -1,9 +1,9 @@
 """Scores for the rows of a table: with every peer's columns, or with some.
 
 A peer whose private columns are not in the table is filled in by what it
-contributes on average to rows of the same signature: the mean over the two
-labels of the signature's blocks, by their weights. Where a signature was not
-seen with both labels, the next coarser level that was seen with both decides.
+contributes on average to rows of the same signature: the mean over the labels
+of the signature's blocks, by their weights. Where a signature was not seen with
+every label, the next coarser level that was seen with all of them decides.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import expit
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows
 from radocraft.cells import ROLLED
 from radocraft.checks import check_read, check_rows, listed
 from radocraft.contract import Contract
-from radocraft.encoding import Constants, Reader
+from radocraft.encoding import Constants, Reader, private_columns
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.expressions import Kind
+from radocraft.labels import Number
 from radocraft.model.record import Record
 from radocraft.moments import dense
 from radocraft.sources import Source, open_source
@@ -35,14 +35,29 @@ from radocraft.sources.base import ROWS
 class Scores:
     """Scores of some rows, in their order.
 
-    ``probability`` is that of the positive label; ``positive`` says which rows
-    are given it; ``view`` lists the peers whose columns were in the table.
+    ``probability`` is that of the positive label; ``chosen`` says which of the
+    label's values each row is given; ``view`` lists the peers whose columns were
+    in the table. With several classes scores and probabilities have a column for
+    each. If the label is a number the score is the number to expect, and there is
+    nothing else.
     """
 
     score: Floats
-    probability: Floats
-    positive: Truths
+    probability: Floats | None
+    chosen: Ints | None
     view: tuple[str, ...]
+
+    @property
+    def positive(self) -> Truths:
+        """Which rows are given the positive label."""
+        return np.asarray(self.chosen == 1)
+
+    @classmethod
+    def of(cls, model: Record, score: Floats, view: tuple[str, ...]) -> Scores:
+        """Probabilities and choices for these scores."""
+        if model.odds is None:
+            return cls(score, None, None, view)
+        return cls(score, model.odds.probability(score), model.odds.chosen(score), view)
 
 
 def predict(model: Record, data: Any) -> Scores:
@@ -69,12 +84,7 @@ def predict(model: Record, data: Any) -> Scores:
     (('insurer',), (500,))
     """
     pieces = [scores for scores, _ in predict_batches(model, open_source(data))]
-    return Scores(
-        np.concatenate([piece.score for piece in pieces]),
-        np.concatenate([piece.probability for piece in pieces]),
-        np.concatenate([piece.positive for piece in pieces]),
-        pieces[0].view,
-    )
+    return Scores.of(model, np.concatenate([piece.score for piece in pieces]), pieces[0].view)
 
 
 def predict_batches(
@@ -85,10 +95,9 @@ def predict_batches(
     absent = [peer for peer in model.peers if peer not in view.readers]
     averages = Averages.of(model, absent)
     for batch in checked_batches(view, source, keep):
-        score = model.intercept + view.score(model, batch) + averages.of_signatures(view.codes(batch))
-        log_odds = model.log_odds(score)
+        score = np.array(model.intercept) + view.score(model, batch) + averages.of_signatures(view.codes(batch))
         kept = batch.select([f"keep_{at}" for at in range(len(keep))])
-        yield Scores(score, expit(log_odds), log_odds > 0, tuple(view.readers)), kept
+        yield Scores.of(model, score, tuple(view.readers)), kept
 
 
 @dataclass(frozen=True)
@@ -96,11 +105,13 @@ class View:
     """Which peers' columns a table has, and how to read them.
 
     ``shared`` reads the shared features; ``readers`` the private features of
-    each peer that is there.
+    each peer that is there; ``owners`` says to which of its holders a private
+    column belongs in the model: the first.
     """
 
     shared: Reader
     readers: dict[str, Reader]
+    owners: dict[str, str]
 
     @classmethod
     def of(
@@ -117,20 +128,25 @@ class View:
             reader = _reader(contract, peer, kinds, (constants or {}).get(peer, {}))
             wanted = {name: contract.column_of(peer, name) for name in contract.own_columns(peer)}
             found = [name for name in wanted if reader.contract.column_of(peer, name) in kinds]
-            if found and len(found) < len(wanted):
+            others = {name for other in peers if other != peer for name in contract.own_columns(other)}
+            if not {*found} & ({*wanted} - others or {*wanted}):
+                continue  # at most columns that another peer holds too
+            if len(found) < len(wanted):
                 raise MissingColumn(
                     f"'{source.name}' has some columns of '{peer}' but lacks "
                     f"{listed([own for name, own in wanted.items() if name not in found])}. "
                     f"Add them, or leave all of '{peer}' out to have it filled in from block means."
                 )
-            if found:
-                readers[peer] = reader
+            readers[peer] = reader
         shared = next(iter(readers.values()), _reader(contract, None, kinds, {}))
         if lacking := [s.name for s in contract.shared if shared.contract.column_of(shared.peer, s.name) not in kinds]:
             raise MissingColumn(
                 f"'{source.name}' lacks {listed(lacking)}, shared by all peers. It has {listed(list(kinds))}."
             )
-        return cls(shared, readers)
+        owners: dict[str, str] = {}
+        for peer in peers:
+            owners |= {c.name: peer for c in private_columns(contract, peer) if c.name not in owners}
+        return cls(shared, readers, owners)
 
     @property
     def all(self) -> list[Reader]:
@@ -140,8 +156,10 @@ class View:
     def query(self, keep: tuple[str, ...] = ()) -> exp.Select:
         """Codes, raw values of every peer that is there, whether a cell cannot be read, and columns to keep."""
         columns = [self.shared.code(s).as_(f"code_{at}") for at, s in enumerate(self.shared.contract.shared)]
-        for number, reader in enumerate(self.readers.values()):
-            columns += [value.as_(f"value_{number}_{at}") for at, value in enumerate(reader.private())]
+        for number, (peer, reader) in enumerate(self.readers.items()):
+            named = zip(private_columns(reader.contract, peer), reader.private(), strict=True)
+            owned = [value for column, value in named if self.owners[column.name] == peer]
+            columns += [value.as_(f"value_{number}_{at}") for at, value in enumerate(owned)]
         misread = [condition for reader in self.all if (condition := reader.misread()) is not None]
         columns.append(exp.or_(exp.false(), *misread).as_("misread"))
         if unknown := [name for name in keep if name not in self.shared.kinds]:
@@ -167,7 +185,7 @@ class View:
         """What shared features and the private features that are there contribute."""
         coefficients = [c for peer in self.readers for c in model.of_peer(peer)]
         offsets = self.values(batch) - np.array([c.centre for c in coefficients])
-        private = np.nan_to_num(offsets, nan=0.0) @ np.array([c.raw for c in coefficients])
+        private = np.nan_to_num(offsets, nan=0.0) @ model.stacked([c.raw for c in coefficients])
         return np.asarray(model.contract.encode_shared(self.codes(batch)) @ model.shared_weights + private)
 
 
@@ -195,6 +213,8 @@ def checked_batches(
     query = view.query(keep)
     if with_label:
         query = query.select(view.shared.label().as_("label"))
+        label = view.shared.contract.label
+        query = query.select(view.shared.number(label.column).as_("target")) if isinstance(label, Number) else query
     for batch in source.batches(query):
         if batch.column("misread").to_numpy(zero_copy_only=False).any():
             break
@@ -213,12 +233,12 @@ def checked_batches(
 class Averages:
     """What absent peers contribute on average, by signature.
 
-    ``codes``, ``positive`` and ``weights`` are the model's blocks, ``total`` the
-    absent peers' contributions to each.
+    ``codes``, ``labels`` (one column per label) and ``weights`` are the model's
+    blocks, ``total`` the absent peers' contributions to each.
     """
 
     codes: Ints
-    positive: Truths
+    labels: Truths
     weights: Floats
     total: Floats
     absent: bool
@@ -227,8 +247,12 @@ class Averages:
     def of(cls, model: Record, absent: list[str]) -> Averages:
         """The averages for these peers."""
         blocks = model.blocks
-        total = np.sum([np.zeros(len(blocks.labels)), *(np.array(blocks.peers[peer]) for peer in absent)], axis=0)
-        return cls(model.block_codes, np.array(blocks.labels) > 0, np.array(blocks.weights), total, bool(absent))
+        nothing = np.zeros_like(model.stacked(blocks.shared))
+        total = np.sum([nothing, *(model.stacked(blocks.peers[peer]) for peer in absent)], axis=0)
+        labels = np.array(blocks.labels)
+        return cls(
+            model.block_codes, labels[:, None] == np.unique(labels), np.array(blocks.weights), total, bool(absent)
+        )
 
     @cached_property
     def depth(self) -> Ints:
@@ -236,8 +260,8 @@ class Averages:
         return np.asarray((self.codes != ROLLED).sum(axis=1), dtype=np.int64)
 
     def of_signatures(self, codes: Ints) -> Floats:
-        """The mean for each signature, from the finest level seen with both labels."""
-        out = np.zeros(len(codes))
+        """The mean for each signature, from the finest level seen with every label."""
+        out = np.zeros((len(codes), *self.total.shape[1:]))
         missing = np.full(len(codes), self.absent)
         for level in reversed(range(codes.shape[1] + 1)):
             if missing.any():
@@ -247,12 +271,12 @@ class Averages:
         return out
 
     def at_level(self, level: int, codes: Ints) -> tuple[Floats, Truths]:
-        """Means over blocks that agree with a signature in its first codes, and whether both labels are among them."""
+        """Means over blocks that agree with a signature in its first codes, and whether all labels are among them."""
         deep = np.flatnonzero(self.depth >= level)
         number = number_rows(np.vstack([self.codes[deep, :level], codes[:, :level]]))
         ours, theirs, groups = number[: len(deep)], number[len(deep) :], int(number.max()) + 1
-        weights, positive = self.weights[deep], self.positive[deep]
-        split = np.column_stack([weights * positive, weights * ~positive, weights * self.total[deep]])
-        summed = add_up(split, ours, groups)[theirs]
-        both = summed[:, :2].min(axis=1) > 0
-        return summed[:, 2] / np.where(both, summed[:, :2].sum(axis=1), 1.0), both
+        weights = self.weights[deep]
+        by_label = add_up(weights[:, None] * self.labels[deep], ours, groups)[theirs]
+        summed = add_up((weights * self.total[deep].T).T, ours, groups)[theirs]
+        every = by_label.min(axis=1) > 0
+        return (summed.T / np.where(every, by_label.sum(axis=1), 1.0)).T, every

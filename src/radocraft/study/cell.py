@@ -15,8 +15,17 @@ from radocraft.metrics import auc, error_rate
 from radocraft.study.baselines import Scaling
 from radocraft.study.domains import Columns, Table, load_table
 from radocraft.study.methods import Algorithms, Choices, Encoding, Fold, GammaGrid, Rows, run_fold
-from radocraft.study.metrics import delta, paired_p, share_beaten
-from radocraft.study.scenarios import FeatureSplit, Scenario, Setting, agree_edges, code_shared, deal, split_features
+from radocraft.study.metrics import calibration_error, delta, paired_p, reliability, share_beaten
+from radocraft.study.scenarios import (
+    Corrupted,
+    FeatureSplit,
+    Scenario,
+    Setting,
+    agree_edges,
+    code_shared,
+    deal,
+    split_features,
+)
 
 Record = dict[str, Any]
 
@@ -40,6 +49,8 @@ class Cell:
     bins: int = 4
     setting: Setting = "vertical"
     share: float = 0.0
+    corrupted: Corrupted = "nothing"
+    corruption: float = 0.0
     seed: int = 0
     folds: int = 10
     grouped: bool = False
@@ -53,7 +64,16 @@ class Cell:
     @property
     def scenario(self) -> Scenario:
         """Who holds what."""
-        return Scenario(self.peers, self.shared, self.bins, self.setting, self.share, self.seed)
+        return Scenario(
+            self.peers,
+            self.shared,
+            self.bins,
+            self.setting,
+            self.share,
+            corrupted=self.corrupted,
+            corruption=self.corruption,
+            seed=self.seed,
+        )
 
     @property
     def choices(self) -> Choices:
@@ -74,10 +94,10 @@ def run_cell(cell: Cell) -> list[Record]:
     with threadpool_limits(1):
         outcomes = _cross_validate(cell)
     seconds = perf_counter() - start
-    peers = np.array([errors for (name, _, _), (errors, _) in outcomes.items() if name == "peer"])
+    peers = np.array([errors for (name, _, _), (errors, *_) in outcomes.items() if name == "peer"])
     oracle = outcomes["oracle", None, None][0]
     records = []
-    for (name, caution, peer), (errors, aucs) in outcomes.items():
+    for (name, caution, peer), (errors, aucs, bins) in outcomes.items():
         records.append(
             {
                 **asdict(cell),
@@ -93,25 +113,32 @@ def run_cell(cell: Cell) -> list[Record]:
                 "oracle_gap": float((errors - oracle).mean()),
                 "oracle_p": float(paired_p(errors, oracle[None])[0]),
                 "fold_errors": errors.tolist(),
+                "calibration_error": calibration_error(bins) if bins else None,
+                "reliability": bins,
                 "seconds": seconds,
             }
         )
     return records
 
 
-Outcomes = dict[tuple[str, float | None, int | None], tuple[Floats, Floats]]
+Name = tuple[str, float | None, int | None]
+Outcomes = dict[Name, tuple[Floats, Floats, list[list[float]] | None]]
 
 
 def _cross_validate(cell: Cell) -> Outcomes:
-    """Errors and AUCs in every fold, for every algorithm."""
-    errors: dict[tuple[str, float | None, int | None], list[float]] = {}
-    aucs: dict[tuple[str, float | None, int | None], list[float]] = {}
+    """Errors and AUCs in every fold, for every algorithm; and how far its probabilities hold, where it gives any."""
+    errors: dict[Name, list[float]] = {}
+    aucs: dict[Name, list[float]] = {}
+    told: dict[Name, list[tuple[Floats, Ints]]] = {}
     for number, fold in enumerate(folds_of(cell)):
         for scored in run_fold(fold, cell.algorithms, seed=number):
             name = (scored.algorithm, scored.caution, scored.peer)
             errors.setdefault(name, []).append(error_rate(scored.scores, fold.test.labels))
             aucs.setdefault(name, []).append(auc(scored.scores, fold.test.labels))
-    return {name: (np.array(errors[name]), np.array(aucs[name])) for name in errors}
+            if scored.probability is not None:
+                told.setdefault(name, []).append((scored.probability, fold.test.labels))
+    bins = {name: reliability(*map(np.concatenate, zip(*pairs, strict=True))) for name, pairs in told.items()}
+    return {name: (np.array(errors[name]), np.array(aucs[name]), bins.get(name)) for name in errors}
 
 
 def folds_of(cell: Cell) -> Iterator[Fold]:

@@ -229,19 +229,18 @@ def _aims(records: Sequence[Record], choices: str) -> list[Verdict]:
         here = [record for record in ours if (record["setting"], record["share"]) == (setting, share)]
         if not here:
             continue
-        lines = summarise(here)
-        most, nearest = best_caution(lines), min(lines, key=lambda line: line.oracle_gap)
-        won = most.wins / most.cells
+        best = best_caution(summarise(here), aim)
+        won, at = best.wins / best.cells, f"at caution {best.caution:g}"
         verdicts += [
             Verdict(
                 f"Our aim: matching beats all peers in at least 90 % of cells ({where}; {choices})",
-                f"{_percent(won)} of {most.cells} cells at caution {most.caution:g}",
+                f"{_percent(won)} of {best.cells} cells {at}",
                 won >= 0.9,
             ),
             Verdict(
                 f"Our aim: matching on average at most {100 * aim:.1f} points from the oracle ({where}; {choices})",
-                f"{100 * nearest.oracle_gap:.2f} points at caution {nearest.caution:g}",
-                nearest.oracle_gap <= aim,
+                f"{100 * best.oracle_gap:.2f} points {at}",
+                best.oracle_gap <= aim,
             ),
         ]
     return verdicts

@@ -3,7 +3,7 @@
 As in the paper: delta and q over (p, dim J) for every domain and setting, with
 the line delta = 0; error against bins on ionosphere; DRL and matching against
 the oracle on sonar; tuned against dummy Gamma on firmteacher and mice. Ours:
-one page for every domain, and one overview.
+one page for every domain, one overview, and how far probabilities hold.
 
 On the page of a domain both stand under the same choices; in the other figures
 DRL is shown under choices like the paper's, expected matching under ours.
@@ -11,7 +11,8 @@ DRL is shown under choices like the paper's, expected matching under ours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from radocraft.errors import StudyError
+from radocraft.report.theme import BLUE, FONTS, GREEN, GREY, LIGHT, ORANGE, SKY, VERMILION
 from radocraft.storage import writing
 from radocraft.study.cell import Record
 from radocraft.study.compare import errors_by_bins, like_the_paper
 from radocraft.study.domains import DOMAINS
 from radocraft.study.metrics import LEVEL
-from radocraft.study.panels import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION, Frame, diagonal, surface, tidy
+from radocraft.study.panels import INK, Frame, diagonal, surface, tidy
 from radocraft.study.summary import merge_seeds, usual
 
 if TYPE_CHECKING:
@@ -46,20 +48,38 @@ def draw_figures(records: Sequence[Record], folder: str | Path) -> list[Path]:
     _check_matplotlib()
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    figures: dict[str, Figure | None] = {f"domain-{name}": domain_page(records, name) for name in DOMAINS}
-    figures["overview"] = overview(records)
-    figures["bins-ionosphere"] = bins_figure(records)
-    figures["oracle-sonar"] = oracle_figure(records, "sonar")
-    figures["gamma"] = gamma_figure(records, ("firmteacher", "mice"))
     written = []
-    for name, figure in figures.items():
-        if figure is not None:
-            with writing(target / f"{name}.png") as file:
-                figure.savefig(file, dpi=150, format="png", facecolor="white")
-            written.append(target / f"{name}.png")
+    with _look():
+        for name, figure in _drawn(records):
+            if figure is not None:
+                with writing(target / f"{name}.png") as file:
+                    figure.savefig(file, dpi=150, format="png", facecolor=LIGHT.card)
+                written.append(target / f"{name}.png")
     if not written:
         raise StudyError("The results hold no cell for any figure. Run `radocraft study run --preset quick` first.")
     return written
+
+
+def _drawn(all_records: Sequence[Record]) -> Iterator[tuple[str, Figure | None]]:
+    records = [record for record in all_records if not record["corruption"]]
+    for name in DOMAINS:
+        yield f"domain-{name}", domain_page(records, name)
+    yield "overview", overview(records)
+    yield "bins-ionosphere", bins_figure(records)
+    yield "oracle-sonar", oracle_figure(records, "sonar")
+    yield "gamma", gamma_figure(records, ("firmteacher", "mice"))
+    yield "reliability", reliability_figure(records)
+    yield "corruption", corruption_figure(all_records)
+
+
+def _look() -> AbstractContextManager[None]:
+    """The fonts and colours of `report.theme`, while figures are drawn."""
+    from matplotlib import font_manager, rc_context  # noqa: PLC0415
+
+    fonts = [name for name in FONTS if name in font_manager.get_font_names()]
+    colours = dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), LIGHT.ink)
+    quiet = dict.fromkeys(("xtick.color", "ytick.color", "axes.edgecolor"), LIGHT.muted)
+    return rc_context({"font.family": fonts or "sans-serif", **colours, **quiet})
 
 
 def _check_matplotlib() -> None:
@@ -168,7 +188,7 @@ def _overview_row(axes: Axes, records: list[Record], row: int) -> None:
         if ours:
             errors[label] = 100 * float(np.mean(ours))
     if errors:
-        axes.plot([min(errors.values()), max(errors.values())], [row, row], color="#CCCCCC", linewidth=1.5, zorder=1)
+        axes.plot([min(errors.values()), max(errors.values())], [row, row], color=LIGHT.line, linewidth=1.5, zorder=1)
     for _, _, colour, marker, label in _MARKS:
         if label in errors:
             style: dict[str, Any] = (
@@ -266,6 +286,66 @@ def gamma_figure(records: Sequence[Record], domains: Sequence[str]) -> Figure | 
         axes.set_title(f"{domain}: tuning helps in {better} of {len(tuned_errors)} cells")
         axes.set_xlabel("DRL, Γ = Id: test error in %")
         axes.set_ylabel("DRL, Γ tuned: test error in %")
+    return figure
+
+
+def reliability_figure(records: Sequence[Record]) -> Figure | None:
+    """What rows are told against what is so, one panel for every domain, all its (VP) cells together."""
+    panels = {}
+    for name in DOMAINS:
+        cells = pick(usual(records), "matching", domain=name, setting="vertical", paper=False)
+        if found := [np.array(record["reliability"]) for record in cells if record.get("reliability")]:
+            panels[name] = (np.vstack(found), float(np.mean([record["calibration_error"] for record in cells])))
+    if not panels:
+        return None
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = _figure(3.0 * columns, 3.1 * rows)
+    grid: Any = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    for axes in grid.ravel()[len(panels) :]:
+        axes.set_axis_off()
+    for (name, (bins, off)), axes in zip(panels.items(), grid.ravel(), strict=False):
+        share, told, true = bins.T
+        axes.plot([0, 1], [0, 1], color=GREY, linewidth=1.0)
+        axes.scatter(told, true, s=6 + 220 * share, color=BLUE, alpha=0.55, linewidths=0)
+        axes.set_title(f"{name}: off by {off:.3f}", fontsize=10)
+        tidy(axes)
+    figure.supxlabel("probability told by expected matching, in ten bins (area: share of the rows)", fontsize=10)
+    figure.supylabel("share that is positive", fontsize=10)
+    return figure
+
+
+_CORRUPTED = {"signatures": "signatures wrong at one of two peers", "labels": "labels wrong at one of two peers"}
+
+
+def corruption_figure(records: Sequence[Record]) -> Figure | None:
+    """Error against the share of wrong signatures or labels, the mean over all domains that have every share."""
+    wrong = [record for record in records if record["corruption"]]
+    cells = {(r["domain"], r["seed"]) for r in wrong}
+    clean = [r for r in records if not r["corruption"] and r["setting"] == "vertical" and r["algorithms"] == "linkage"]
+    clean = [r for r in clean if (r["domain"], r["seed"]) in cells]
+    if not wrong or not clean:
+        return None
+    kinds = [kind for kind in _CORRUPTED if any(r["corrupted"] == kind for r in wrong)]
+    figure = _figure(5.0 * len(kinds), 4.4)
+    grid: Any = figure.subplots(1, len(kinds), squeeze=False, sharey=True)
+    for kind, axes in zip(kinds, grid[0], strict=True):
+        shown = merge_seeds([*clean, *(r for r in wrong if r["corrupted"] == kind)])
+        shares = sorted({r["corruption"] for r in shown})
+        for algorithm, caution, colour, marker, label in (*_MARKS, ("splink", None, GREY, "v", "Splink")):
+            ours = [r for r in shown if (r["algorithm"], r["caution"]) == (algorithm, caution)]
+            if label in {"DRL", "mean peer"} or not ours:
+                continue
+            means = [100 * float(np.mean([r["error"] for r in ours if r["corruption"] == at])) for at in shares]
+            dotted = ":" if label == "oracle" else "-"
+            axes.plot([100 * at for at in shares], means, dotted, color=colour, marker=marker, label=label)
+        axes.set_title(_CORRUPTED[kind], fontsize=11)
+        axes.set_xlabel("share wrong in %")
+        axes.set_xticks([100 * share for share in shares], [f"{100 * share:g}" for share in shares])
+        tidy(axes)
+    grid[0][0].set_ylabel("test error in %, mean over domains")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     return figure
 
 

@@ -16,10 +16,12 @@ import numpy as np
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.contract import Contract
+from radocraft.learn import DEFAULT_CAUTION
 from radocraft.learners.completion import complete
 from radocraft.learners.drl import fit_drl
-from radocraft.learners.matching import Ridge, generalised_cross_validation
+from radocraft.learners.matching import Ridge, describe, generalised_cross_validation
 from radocraft.policy import Policy, release
+from radocraft.population import Population
 from radocraft.study.baselines import (
     FINE_GAMMAS,
     PAPER_GAMMAS,
@@ -94,12 +96,13 @@ class Fold:
 
 @dataclass(frozen=True)
 class Scored:
-    """Scores of the test rows by one algorithm; ``caution`` and ``peer`` where they apply."""
+    """Scores of the test rows by one algorithm; ``caution``, ``peer`` and ``probability`` where they apply."""
 
     algorithm: str
     scores: Floats
     caution: float | None = None
     peer: int | None = None
+    probability: Floats | None = None
 
 
 def run_fold(fold: Fold, algorithms: Algorithms = "all", seed: int = 0) -> Iterator[Scored]:
@@ -136,9 +139,15 @@ def score_ours(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:
     for name, fit in (("drl", fit_drl(blocks, "tuned", seed)), ("drl-identity", fit_drl(blocks, "identity", seed))):
         yield Scored(name, design @ fit.theta)
     known = complete(blocks)
-    problem = Ridge(known, generalised_cross_validation(known).chosen)
+    tuning = generalised_cross_validation(known)
+    problem = Ridge(known, tuning.chosen)
     for caution in CAUTIONS:
-        yield Scored("matching", design @ problem.cautious(caution), caution=caution)
+        theta = problem.cautious(caution)
+        told = None
+        if caution == DEFAULT_CAUTION:
+            fit = describe(problem, theta, blocks, settings={"caution": caution}, tuning=tuning)
+            told = Population.of(blocks, fit).odds(prior=True).probability(design @ theta)
+        yield Scored("matching", design @ theta, caution=caution, probability=told)
 
 
 def _ridge(fold: Fold, shared: Floats, values: Floats, labels: Ints, seed: int) -> Linear:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from radocraft.arrays import Floats, Truths
+from radocraft.arrays import Floats, Ints, Truths
+from radocraft.population import tenths
 
 LEVEL = 0.05
 _ROUNDING = 1e-12
@@ -69,3 +70,26 @@ def share_beaten(ours: Floats, peers: Floats) -> float:
     """
     worse = peers.mean(axis=1) > ours.mean()
     return float(np.mean(rejected(paired_p(ours, peers)) & worse))
+
+
+def reliability(probability: Floats, labels: Ints) -> list[list[float]]:
+    """Ten bins of the probability: the share of rows, the mean they are told and the share that is positive.
+
+    Examples
+    --------
+    >>> reliability(np.array([0.1, 0.15, 0.8, 1.0]), np.array([-1, 1, 1, 1]))
+    [[0.5, 0.125, 0.5], [0.25, 0.8, 1.0], [0.25, 1.0, 1.0]]
+    """
+    rows = np.full(len(labels), 1.0 / len(labels))
+    return [[one.share, one.told, one.true] for one in tenths(probability, rows, rows * (labels > 0))]
+
+
+def calibration_error(bins: list[list[float]]) -> float:
+    """Expected calibration error: how far what rows are told is from what is so, on average.
+
+    Examples
+    --------
+    >>> round(calibration_error([[0.5, 0.125, 0.5], [0.25, 0.8, 1.0], [0.25, 1.0, 1.0]]), 4)
+    0.2375
+    """
+    return float(sum(share * abs(told - true) for share, told, true in bins))

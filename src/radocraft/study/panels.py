@@ -1,4 +1,4 @@
-"""Panels: how one set of axes is drawn. Colours are safe for colour-blind readers (Okabe and Ito)."""
+"""Panels: how one set of axes is drawn, in the colours of `report.theme`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radocraft.arrays import Floats
+from radocraft.report.theme import GREY, LIGHT
 from radocraft.study.cell import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
 
-BLUE, ORANGE, GREEN, VERMILION, SKY, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#6F6F6F"
-INK = "#222222"
+INK, RULE = LIGHT.ink, LIGHT.line
 _DARK = 0.6
 
 
@@ -108,5 +108,5 @@ def tidy(axes: Axes) -> None:
     """No box, a light grid."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.grid(visible=True, color="#E5E5E5", linewidth=0.8)
+    axes.grid(visible=True, color=RULE, linewidth=0.8)
     axes.set_axisbelow(True)

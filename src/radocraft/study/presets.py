@@ -7,7 +7,7 @@ left out is written in `_FULL`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -16,7 +16,7 @@ from radocraft.study.baselines import Scaling
 from radocraft.study.cell import Cell
 from radocraft.study.domains import DOMAINS, Columns, Domain
 from radocraft.study.methods import Encoding
-from radocraft.study.scenarios import Setting
+from radocraft.study.scenarios import Corrupted, Setting
 
 SETTINGS: tuple[tuple[Setting, float], ...] = (("vertical", 0.0), ("duplicates", 0.2), ("one-peer", 0.2))
 
@@ -36,6 +36,18 @@ class Preset:
     def cells(self) -> list[Cell]:
         """Its cells, quick domains and slow ones mixed so that an estimate of the time left is fair."""
         return list(self.build())
+
+    def on(self, domains: Sequence[str]) -> list[Cell]:
+        """Its cells on some domains only.
+
+        Examples
+        --------
+        >>> len(PRESETS["smoke"].on(["wine"])), len(PRESETS["smoke"].cells)
+        (3, 6)
+        """
+        if unknown := [name for name in domains if name not in DOMAINS]:
+            raise StudyError(f"There is no domain '{unknown[0]}'. The domains are: {', '.join(DOMAINS)}.")
+        return [cell for cell in self.cells if cell.domain in domains]
 
 
 def cell_of(domain: Domain, peers: int, shared: int) -> Cell:
@@ -146,6 +158,16 @@ def _linkage() -> Iterator[Cell]:
             yield replace(cell_of(DOMAINS[name], 2, shared), folds=5, algorithms="linkage")
 
 
+def _corruption() -> Iterator[Cell]:
+    """Two peers, three shared features, up to a fifth of the second peer's signatures or labels wrong."""
+    for name in ("wine", "sonar", "ionosphere", "mice", "winered"):
+        cell = replace(cell_of(DOMAINS[name], 2, 3), folds=5, algorithms="linkage")
+        yield cell
+        wrongs: tuple[Corrupted, ...] = ("signatures", "labels")
+        for corrupted, corruption in product(wrongs, (0.05, 0.1, 0.2)):
+            yield replace(cell, corrupted=corrupted, corruption=corruption)
+
+
 _ALL = (
     Preset("smoke", "two small domains, seconds: for tests", _smoke),
     Preset("quick", "every domain at two corners of its range, a few minutes", _quick),
@@ -155,6 +177,7 @@ _ALL = (
     Preset("settings", "peers alone under every reading of the paper's silent choices", _settings),
     Preset("grouped", "folds that keep copies and repeated measurements together, beside folds that do not", _grouped),
     Preset("linkage", "small cells with the Splink pipeline beside the rest (needs the extra `linkage`)", _linkage),
+    Preset("corruption", "5, 10 and 20 % of signatures or labels wrong at one of two peers, Splink too", _corruption),
 )
 PRESETS = {preset.name: preset for preset in _ALL}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,7 +30,8 @@ SCHEMA = pa.schema(
     + [("algorithm", pa.string()), ("caution", pa.float64()), ("peer", pa.int64())]
     + [(name, pa.float64()) for name in ("error", "auc", "best_peer", "mean_peer", "delta", "q")]
     + [(name, pa.float64()) for name in ("oracle_gap", "oracle_p")]
-    + [("fold_errors", pa.list_(pa.float64())), ("seconds", pa.float64())]
+    + [("fold_errors", pa.list_(pa.float64())), ("calibration_error", pa.float64())]
+    + [("reliability", pa.list_(pa.list_(pa.float64()))), ("seconds", pa.float64())]
 )
 
 
@@ -56,12 +57,21 @@ def _saved(path: Path) -> list[Record]:
     if not path.exists():
         return []
     try:
-        table = pq.read_table(path)
+        table = _with_defaults(pq.read_table(path))
         if table.schema.names != SCHEMA.names:
             raise StudyError(f"'{path}' holds no results of this version of the study. Give another name to -o.")
         return list(table.to_pylist())
     except (OSError, pa.ArrowException) as error:
         raise FileError(f"Cannot read the results '{path}': {error}. Run the study anew.") from error
+
+
+def _with_defaults(table: pa.Table) -> pa.Table:
+    """The results with a column for every setting: cells that ran before there was one ran at its default."""
+    for at, field in enumerate(fields(Cell)):
+        if field.name not in table.schema.names and field.default is not MISSING:
+            column = pa.array([field.default] * table.num_rows, SCHEMA.field(field.name).type)
+            table = table.add_column(at, field.name, column)
+    return table
 
 
 def _journalled(path: Path) -> Iterable[list[Record]]:

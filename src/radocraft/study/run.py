@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
+from radocraft.errors import StudyError
 from radocraft.study.cell import Cell, Record, run_cell
 from radocraft.study.results import Journal, key_of
 
@@ -30,14 +32,23 @@ def run_study(
         there = len(cells) - len(open_cells)
         if progress:
             progress(there, len(cells))
-        finished = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(_evaluate)(cell) for cell in _spread(open_cells)
-        )
-        for count, (cell, records) in enumerate(finished, start=1):
+        for count, (cell, records) in enumerate(_finished(open_cells, jobs), start=1):
             journal.add(cell, records)
             if progress:
                 progress(there + count, len(cells))
     return len(open_cells), there
+
+
+def _finished(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, list[Record]]]:
+    """Cells with their records, as they are done."""
+    work = (delayed(_evaluate)(cell) for cell in _spread(cells))
+    try:
+        yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
+    except BrokenProcessPool as error:
+        raise StudyError(
+            "A process of the study was killed from outside, most often for want of memory. The cells that were done "
+            "are kept: run the same command again, with fewer --jobs if memory was short."
+        ) from error
 
 
 def _evaluate(cell: Cell) -> tuple[Cell, list[Record]]:

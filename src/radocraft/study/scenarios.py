@@ -13,6 +13,9 @@ that nothing but codes and label connects two tables. Who sees which row:
 ``random``      every peer sees every row with probability eta: setting (R)
 ==============  ==============================================================
 
+Codes or labels may be wrong at the last peer (``corrupted``, ``corruption``): a share of
+its rows has the signature of another of its rows, or the other label.
+
 The paper's sentence on p_s ("each peer selects a proportion p_s of its examples
 and for each of them another peer gets the example as well") fits the second
 and the third; its remark that p_s = 0 is (VP) fits the second only.
@@ -21,7 +24,7 @@ and the third; its remark that p_s = 0 is (VP) fits the second only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +33,7 @@ from radocraft.arrays import Floats, Ints
 from radocraft.errors import StudyError
 
 Setting = Literal["vertical", "duplicates", "one-peer", "random"]
+Corrupted = Literal["nothing", "signatures", "labels"]
 Edges = tuple[tuple[float, ...], ...]
 
 
@@ -45,6 +49,8 @@ class Scenario:
         Into how many bins of equal weight a shared feature is cut.
     setting, share
         Who sees which row, and its p_s or eta.
+    corrupted, corruption
+        What is wrong at the last peer, and in which share of its rows.
     seed
         Where the random draws start.
 
@@ -59,6 +65,8 @@ class Scenario:
     bins: int = 4
     setting: Setting = "vertical"
     share: float = 0.0
+    corrupted: Corrupted = "nothing"
+    corruption: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -71,6 +79,11 @@ class Scenario:
             raise StudyError(f"The share of rows must lie between 0 and 1 (above 0 if random), not {self.share}.")
         if self.setting == "vertical" and self.share != 0.0:
             raise StudyError("In the vertical setting every peer sees every row: leave share at 0.")
+        if not 0.0 <= self.corruption <= 1.0 or (self.corrupted == "nothing") != (self.corruption == 0.0):
+            raise StudyError(
+                f"Corruption is a share from 0 to 1 of signatures or labels, and 0 of nothing: not {self.corruption} "
+                f"of {self.corrupted}."
+            )
 
     def rng(self, *stream: int) -> np.random.Generator:
         """Random numbers of this scenario; another stream gives independent ones."""
@@ -204,7 +217,28 @@ def deal(
                 values=features[np.ix_(order, held)],
             )
         )
+    tables[-1] = corrupt(tables[-1], scenario, scenario.rng(scenario.peers, scenario.shared, fold, 1))
     return tuple(tables)
+
+
+def corrupt(table: PeerTable, scenario: Scenario, rng: np.random.Generator) -> PeerTable:
+    """The table with a share of its signatures taken from other rows, or of its labels turned round.
+
+    Examples
+    --------
+    >>> codes, labels = np.arange(20).reshape(10, 2), np.ones(10, dtype=np.int64)
+    >>> table = PeerTable("b", ("x",), codes, labels, np.zeros((10, 1)))
+    >>> wrong = Scenario(peers=2, shared=2, corrupted="labels", corruption=0.3)
+    >>> int((corrupt(table, wrong, np.random.default_rng(0)).labels < 0).sum())
+    3
+    """
+    wrong = rng.choice(len(table), size=round(scenario.corruption * len(table)), replace=False)
+    codes, labels = table.codes.copy(), table.labels.copy()
+    if scenario.corrupted == "signatures":
+        codes[wrong] = table.codes[(wrong + rng.integers(1, max(len(table), 2), len(wrong))) % len(table)]
+    else:
+        labels[wrong] *= -1
+    return replace(table, codes=codes, labels=labels)
 
 
 def seen_rows(scenario: Scenario, labels: Ints, rng: np.random.Generator) -> list[Ints]:

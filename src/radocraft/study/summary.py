@@ -19,7 +19,18 @@ from radocraft.study.metrics import LEVEL
 
 _MEANS = ("error", "auc", "best_peer", "mean_peer", "delta", "q", "oracle_gap", "oracle_p")
 _CELL = ("domain", "binarisation", "columns", "peers", "shared", "bins", "folds")
-_GROUP = ("setting", "share", "scaling", "intercept", "encoding", "gammas", "grouped", "min_rows")
+_GROUP = (
+    "setting",
+    "share",
+    "corrupted",
+    "corruption",
+    "scaling",
+    "intercept",
+    "encoding",
+    "gammas",
+    "grouped",
+    "min_rows",
+)
 _USUAL_BINS = 4
 
 
@@ -147,12 +158,11 @@ def _line(
     )
 
 
-def best_caution(lines: Iterable[Line]) -> Line:
-    """Of the lines of expected matching, the one with the most wins, then the smallest gap."""
-    return max(
-        (line for line in lines if line.algorithm == "matching"),
-        key=lambda line: (line.wins / line.cells, -line.oracle_gap),
-    )
+def best_caution(lines: Iterable[Line], gap: float) -> Line:
+    """The one caution to judge expected matching by: of those within a gap to the oracle, the one with most wins."""
+    ours = [line for line in lines if line.algorithm == "matching"]
+    near = [line for line in ours if line.oracle_gap <= gap] or ours
+    return max(near, key=lambda line: (line.wins / line.cells, -line.oracle_gap))
 
 
 @dataclass(frozen=True)

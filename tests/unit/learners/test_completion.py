@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.worlds import World, worlds
 
-from radocraft.learners.completion import complete
+from radocraft.learners.completion import complete, lifted
 
 
 def block_means(world: World, blocks, at: int) -> tuple[np.ndarray, np.ndarray]:
@@ -59,3 +59,11 @@ def test_labels_only_blocks_split_each_column_into_what_shared_ones_explain_and_
         rest = private - shared @ np.linalg.lstsq(shared, private, rcond=1e-10)[0]
         expected = known.total / len(rows) * rest.T @ rest
         np.testing.assert_allclose(unexplained, expected, atol=1e-8 * max(np.abs(expected).max(), 1.0))
+
+
+def test_a_direction_is_never_taken_to_be_known_better_than_the_worst_one():
+    vectors = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))[0]
+    given = (vectors * [-0.5, 0.1, 0.7, 2.0]) @ vectors.T
+    np.testing.assert_allclose(np.linalg.eigvalsh(lifted(given)), [0.5, 0.5, 0.7, 2.0], atol=1e-12)
+    sound = (vectors * [0.0, 0.1, 0.7, 2.0]) @ vectors.T
+    np.testing.assert_allclose(lifted(sound), sound, atol=1e-12)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, worlds
 
-from radocraft.learners.drl import GAMMAS, block_rados, cross_validate, fit_drl, weighted
+from radocraft.learners.drl import GAMMAS, block_rados, cross_validate, fit_drl, in_folds, weighted
 from radocraft.learners.fit import Layout
 
 
@@ -47,7 +47,7 @@ def scores_by_hand(rados: np.ndarray, layout: Layout, seed: int) -> list[float]:
 def test_cross_validation_over_rados_equals_its_definition(world, seed):
     blocks = world.blocks()
     layout, rados = Layout.of(blocks), block_rados(blocks)
-    tuning = cross_validate(rados, layout, seed)
+    tuning = cross_validate(in_folds(blocks, seed), layout)
     np.testing.assert_allclose(tuning.scores, scores_by_hand(rados, layout, seed), rtol=1e-6)
     assert tuning.chosen == GAMMAS[int(np.argmin(tuning.scores))]
 

@@ -195,7 +195,7 @@ def test_scores_go_to_a_file_beside_what_is_kept(model: Model, people: pa.Table,
     read = pd.read_csv(target) if suffix == "csv" else pd.read_parquet(target)
     assert list(read.columns) == ["age", "score", "probability", "class"]
     assert written.rows == len(read) == people.num_rows
-    assert written.positive == (read["class"] == "yes").sum()
+    assert written.given["yes"] == (read["class"] == "yes").sum()
     np.testing.assert_allclose(read["score"], model.predict(people).score, rtol=1e-12)
     assert (read["age"].to_numpy() == people.column("age").to_numpy()).all()
 

@@ -111,3 +111,15 @@ def test_grouped_folds_tear_no_group_apart() -> None:
         assert {*table.labels[test].tolist()} == {1, -1}
     torn = next(iter(split_rows(table, replace(cell, grouped=False))))
     assert {*table.groups[torn[0]].tolist()} & {*table.groups[torn[1]].tolist()}
+
+
+@needs_data
+def test_wrong_labels_at_one_peer_turn_that_peer_round_and_leave_the_other() -> None:
+    clean = Cell("wine", peers=2, shared=2, binarisation="class-2", folds=3, algorithms="peers")
+    wrong = replace(clean, corrupted="labels", corruption=1.0)
+    before, after = (
+        {record["peer"]: record["error"] for record in run_cell(cell) if record["algorithm"] == "peer"}
+        for cell in (clean, wrong)
+    )
+    assert before[1] == after[1]
+    assert after[2] > 1.0 - before[2] - 0.05

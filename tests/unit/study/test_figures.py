@@ -8,7 +8,7 @@ import pytest
 from tests.unit.study.test_summary import record
 
 from radocraft.errors import StudyError
-from radocraft.study.figures import draw_figures, oracle_figure, pick
+from radocraft.study.figures import corruption_figure, draw_figures, oracle_figure, pick
 from radocraft.study.panels import grid_of
 
 pytest.importorskip("matplotlib")
@@ -23,7 +23,8 @@ def results() -> list[dict[str, Any]]:
                 place = {"domain": domain, "peers": peers, "shared": shared, "bins": bins}
                 error = 0.1 + 0.02 * peers + 0.03 * shared
                 records += [record(name, error, **place, **PAPER) for name in ("drl", "drl-identity", "oracle")]
-                records.append(record("matching", error - 0.05, caution=0.25, **place))
+                told = {"reliability": [[0.4, 0.1, 0.15], [0.6, 0.9, 0.85]], "calibration_error": 0.05}
+                records.append(record("matching", error - 0.05, caution=0.25, **place, **told))
                 records += [record("oracle", 0.1, **place), record("drl", error, **place)]
     return records
 
@@ -33,9 +34,25 @@ def test_every_figure_is_written_and_is_a_png(tmp_path: Path) -> None:
     names = {path.stem for path in written}
     assert names == {
         *(f"domain-{name}" for name in ("sonar", "mice", "ionosphere")),
-        *("overview", "bins-ionosphere", "oracle-sonar", "gamma"),
+        *("overview", "bins-ionosphere", "oracle-sonar", "gamma", "reliability"),
     }
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+
+
+def test_corruption_is_drawn_beside_the_same_cells_without_it(tmp_path: Path) -> None:
+    records = []
+    for corrupted, corruption in (("nothing", 0.0), ("signatures", 0.1), ("signatures", 0.2)):
+        place = {"domain": "wine", "corrupted": corrupted, "corruption": corruption, "algorithms": "linkage"}
+        records += [record("matching", 0.1 + corruption / 10, caution=0.25, **place)]
+        records += [record(name, 0.1 + corruption, **place) for name in ("splink", "zip", "oracle")]
+    figure = corruption_figure(records)
+    assert figure is not None
+    (axes,) = figure.axes
+    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    np.testing.assert_allclose(lines["matching 0.25"], [10, 11, 12])
+    np.testing.assert_allclose(lines["Splink"], [10, 20, 30])
+    assert "corruption" in {path.stem for path in draw_figures(records, tmp_path)}
+    assert corruption_figure([r for r in records if not r["corruption"]]) is None
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:

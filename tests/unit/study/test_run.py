@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import pytest
 from tests.unit.study.data import needs_data
 
 from radocraft.errors import FileError, StudyError
+from radocraft.study.cell import Cell
 from radocraft.study.presets import PRESETS, preset_named
 from radocraft.study.results import SCHEMA, journal_of, read_results
 from radocraft.study.run import run_study
@@ -52,6 +54,22 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert comparable(read_results(path)) == comparable(read_results(tmp_path / "whole.parquet"))
 
 
+def test_a_killed_process_loses_no_finished_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies_at_the_third(cell: Cell) -> tuple[Cell, list[dict]]:
+        if cell.seed == 2:
+            time.sleep(1.0)  # the other process is done with the first two by now
+            os.kill(os.getpid(), signal.SIGKILL)
+        return cell, [{**asdict(cell), "algorithm": "oracle", "error": 0.1}]
+
+    monkeypatch.setattr("radocraft.study.run._evaluate", dies_at_the_third)
+    monkeypatch.setattr("radocraft.study.run._spread", list)
+    cells = [replace(SMOKE[0], seed=seed) for seed in range(3)]
+    path = tmp_path / "r.parquet"
+    with pytest.raises(StudyError, match=r"are kept: run the same command again"):
+        run_study(cells, path, jobs=2)
+    assert {record["seed"] for record in read_results(path)} == {0, 1}
+
+
 @needs_data
 def test_two_processes_give_the_same_results_as_one(tmp_path: Path) -> None:
     cells = SMOKE[:2]
@@ -70,6 +88,16 @@ def test_results_are_one_parquet_file_with_every_setting_as_a_column(tmp_path: P
     assert table.schema.names == SCHEMA.names
     assert {"domain", "binarisation", "scaling", "intercept", "setting", "share", "min_rows"} <= {*table.schema.names}
     assert [file.name for file in tmp_path.iterdir()] == ["r.parquet"]
+
+
+@needs_data
+def test_results_of_before_there_was_a_setting_are_read_at_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "study.parquet"
+    run_study(SMOKE[:1], path)
+    older = pq.read_table(path).drop_columns(["corrupted", "corruption"])
+    pq.write_table(older, path)
+    assert {(record["corrupted"], record["corruption"]) for record in read_results(path)} == {("nothing", 0.0)}
+    assert run_study(SMOKE[:1], path) == (0, 1)
 
 
 def test_results_that_are_not_there_or_not_ours(tmp_path: Path) -> None:

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from radocraft.errors import StudyError
-from radocraft.study.scenarios import Scenario, agree_edges, code_shared, one_owner_each, split_features
+from radocraft.study.scenarios import (
+    Corrupted,
+    Scenario,
+    agree_edges,
+    code_shared,
+    deal,
+    one_owner_each,
+    split_features,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,11 +24,36 @@ from radocraft.study.scenarios import Scenario, agree_edges, code_shared, one_ow
         {"peers": 2, "shared": 1, "setting": "duplicates", "share": 1.5},
         {"peers": 2, "shared": 1, "setting": "random", "share": 0.0},
         {"peers": 2, "shared": 1, "setting": "vertical", "share": 0.2},
+        {"peers": 2, "shared": 1, "corrupted": "labels"},
+        {"peers": 2, "shared": 1, "corruption": 0.1},
+        {"peers": 2, "shared": 1, "corrupted": "signatures", "corruption": 1.5},
     ],
 )
 def test_impossible_scenarios_are_refused(settings: dict) -> None:
     with pytest.raises(StudyError):
         Scenario(**settings)
+
+
+@pytest.mark.parametrize("corrupted", ["signatures", "labels"])
+def test_corruption_is_at_the_last_peer_alone_and_of_the_share_asked(corrupted: Corrupted) -> None:
+    rng = np.random.default_rng(0)
+    codes, features = rng.integers(0, 10_000, (1000, 2)), rng.normal(size=(1000, 6))
+    labels = np.where(rng.random(1000) < 0.4, 1, -1)
+    clean, wrong = (Scenario(peers=2, shared=2, **more) for more in ({}, {"corrupted": corrupted, "corruption": 0.1}))
+    split = split_features(6, clean)
+    before, after = (
+        deal(scenario, split, "abcdef", codes=codes, labels=labels, features=features) for scenario in (clean, wrong)
+    )
+    for name in ("codes", "labels", "values"):
+        np.testing.assert_array_equal(getattr(before[0], name), getattr(after[0], name))
+    np.testing.assert_array_equal(before[1].values, after[1].values)
+    changed = {
+        "signatures": (before[1].codes != after[1].codes).any(axis=1),
+        "labels": before[1].labels != after[1].labels,
+    }
+    assert changed.pop(corrupted).sum() == 100
+    assert not changed.popitem()[1].any()
+    assert {*map(tuple, after[1].codes.tolist())} <= {*map(tuple, codes.tolist())}
 
 
 def test_too_few_features_for_the_peers() -> None:

@@ -1,0 +1,69 @@
+"""What noise costs, told beforehand and measured."""
+
+import numpy as np
+import pytest
+
+from radocraft import Contract, Policy, Tally, release
+from radocraft.blocks import Blocks, merge_cells
+from radocraft.encoding import private_columns
+from radocraft.learners import fit_matching
+from radocraft.learners.noise import noise_cost
+from radocraft.policy.private import release_bounded
+from radocraft.privacy.bounded import Bounded
+
+NORM = 6.0
+UNIT = {"kind": "numeric", "centre": 0.0, "scale": 1.0}
+CONTRACT = Contract.model_validate(
+    {
+        "name": "noise",
+        "label": {"column": "y", "positive": 1, "negative": -1},
+        "shared": [{"name": "s", "edges": [-0.7, 0.0, 0.7]}],
+        "peers": {peer: {"features": {f"{peer}{at}": UNIT for at in range(4)}} for peer in ("a", "b")},
+    }
+)
+
+
+def table(rows: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=rows)
+    values = {peer: 0.4 * shared[:, None] + rng.normal(size=(rows, 4)) for peer in ("a", "b")}
+    score = shared + values["a"] @ [1.0, -0.5, 0.3, 0.0] + values["b"] @ [0.6, 0.0, -0.4, 0.2]
+    codes = np.searchsorted([-0.7, 0.0, 0.7], shared, side="right")[:, None]
+    return codes, np.where(score + rng.normal(size=rows) > 0, 1, -1), values
+
+
+def blocks(epsilon: float | None, rows: int) -> Blocks:
+    codes, labels, values = table(rows)
+    found = []
+    for peer, own in values.items():
+        named = private_columns(CONTRACT, peer)
+        held = {"codes": codes, "labels": labels, "values": own}
+        if epsilon is None:
+            names = tuple(column.name for column in named)
+            found.append(release(Tally.of_rows(CONTRACT, peer, names, **held), CONTRACT, Policy(1)).cells)
+        else:
+            rules = {"epsilon": epsilon, "lifetime_epsilon": epsilon, "row_norm": NORM}
+            policy = Policy(mode="differential-privacy", ledger="unused", privacy=rules)
+            sums = Bounded.of_rows(peer, named, **held, norm=NORM)
+            found.append(release_bounded(sums, CONTRACT, policy).cells)
+    return merge_cells(tuple(found), CONTRACT)
+
+
+def loss(theta: np.ndarray, rows: int) -> float:
+    codes, labels, values = table(rows)
+    design = np.hstack([np.ones((rows, 1)), CONTRACT.encode_shared(codes), values["a"], values["b"]])
+    return float(np.mean((labels - design @ theta) ** 2))
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(3000, 1.0), (3000, 3.0), (12000, 1.0)])
+def test_the_cost_told_is_the_cost_measured_within_a_factor_of_three(rows, epsilon):
+    base = loss(fit_matching(blocks(None, rows), 0.0).theta, rows)
+    fits = [(found, fit_matching(found, 0.0)) for found in (blocks(epsilon, rows) for _ in range(12))]
+    measured = np.mean([loss(fit.theta, rows) - base for _, fit in fits])
+    told = np.mean([noise_cost(found, fit) for found, fit in fits])
+    assert measured / 3 < told < 3 * measured
+
+
+def test_without_noise_it_costs_nothing():
+    found = blocks(None, 1000)
+    assert noise_cost(found, fit_matching(found, 0.25)) == 0.0
