@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ports import free_port
 
 _INSTALL = "run .ci/services to install it"
 
@@ -84,9 +84,7 @@ def postgres() -> Iterator[Cluster]:
         absent("there is no Postgres server")
     assert binaries is not None
     folder = Path(tempfile.mkdtemp(prefix="radocraft-postgres-"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     cluster = Cluster(binaries, folder, port)
     (folder / "password").write_text(cluster.password + "\n")
     if is_root():

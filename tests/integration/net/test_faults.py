@@ -18,6 +18,7 @@ from tests.integration.net.big import big_contract, ready
 from tests.integration.net.live import Live
 from tests.integration.net.proxy import Wire
 from tests.integration.net.world import World
+from tests.ports import free_port
 
 from radocraft.chain import Chain
 from radocraft.contract import Contract
@@ -69,11 +70,6 @@ def test_killed_at_ten_random_points(town: World) -> None:
     assert struck == 10
     for peer, (process, _) in served.items():
         assert process.end() == 0, town.log(peer)
-
-
-def free_port() -> int:
-    with fl.FlightServerBase("grpc://127.0.0.1:0") as unused:
-        return int(unused.port)
 
 
 def check_agreement(town: World, job: str, peers: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.docs.blocks import DOCS, blocks
 from tests.docs.warm import warm_command
-from tests.integration.net.test_faults import free_port
+from tests.ports import free_port
 
 ADOPTS = "identity adopt"  # needs a company's authority: test_refused.py
 

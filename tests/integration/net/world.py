@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.integration.net.nursery import Nursery
+from tests.ports import free_port
 
 from radocraft.contract import Contract
 from radocraft.example import CONTRACT, example_people
@@ -118,12 +119,12 @@ class World:
         given = ("-c", "contract.toml", "-p", peer, "--policy", where / "policy.toml", "-i", where / "identity")
         return (where / "table.parquet", *given, "--jobs", where / "jobs", "--exact")
 
-    def serve(self, *peers: str, port: int = 0) -> dict[str, tuple[Running, int]]:
+    def serve(self, *peers: str, port: int | None = None) -> dict[str, tuple[Running, int]]:
         """Peers that are asked, and the ports they listen on."""
         before = {peer: self.size(peer) for peer in peers}
         started = {}
         for peer in peers:
-            listen = ("--listen", f"{self.host(peer)}:{port}")
+            listen = ("--listen", f"{self.host(peer)}:{port or free_port()}")
             started[peer] = self.start("peer", "serve", *self.peer_words(peer), *listen, log=f"{peer}.log")
         pattern = r"listens on [\d.]+:(\d+)"
         return {peer: (run, int(self.read(run, peer, pattern, before[peer]))) for peer, run in started.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +13,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from pyarrow import csv
+from tests.ports import free_port
 from tests.unit.study.data import needs_data
 
 from radocraft.errors import StudyError
@@ -99,11 +99,8 @@ def test_a_broken_transfer_is_told_and_nothing_kept(repository: Repository, tmp_
 
 
 def test_no_network(tmp_path: Path) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
     with pytest.raises(StudyError, match="RADOCRAFT_DATA"):
-        fetch("small", tmp_path, base=f"http://127.0.0.1:{port}", source=WHOLE)
+        fetch("small", tmp_path, base=f"http://127.0.0.1:{free_port()}", source=WHOLE)
 
 
 def original(name: str, source: Source) -> bytes:
