@@ -125,37 +125,41 @@ def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> 
     ones from overflowing, so most columns stay as they are. What decides is the
     contract's centre and scale, else the mean and deviation of a sample.
     """
-    mean = np.array([np.nan if column.centre is None else column.centre for column in columns])
-    deviation = np.array([np.nan if column.scale is None else column.scale for column in columns])
-    if free := [at for at, column in enumerate(columns) if column.centre is None]:
-        raw = reader.summed()
-        statistics = [exp.func("AVG", raw[at]).as_(f"mean_{at}") for at in free]
-        statistics += [exp.func("STDDEV_SAMP", raw[at].copy()).as_(f"sd_{at}") for at in free]
-        sample = source.sample(_SAMPLE).subquery("peer_sample")
-        answer = source.table(exp.select(*statistics).from_(reader.rows(sample))).to_pylist()[0]
-        for at in free:
-            mean[at] = np.nan if answer[f"mean_{at}"] is None else answer[f"mean_{at}"]
-            deviation[at] = np.nan if answer[f"sd_{at}"] is None else answer[f"sd_{at}"]
-    mean = np.where(np.isfinite(mean), mean, 0.0)
-    spread = np.where(np.isfinite(deviation) & (deviation > 0), deviation, 0.0)
+    sample = ask_sample(source, reader, columns)
+    mean, deviation = mean_and_deviation(sample)
+    agreed = np.array([column.scale is not None for column in columns])
+    mean = np.where(agreed, [column.centre or 0.0 for column in columns], mean)
+    spread = np.where(agreed, [column.scale or 0.0 for column in columns], deviation)
     bits = np.round(np.log2(np.where(spread > 0, spread, 1.0)))
     step = np.where(spread > 0, 2.0**bits, np.abs(mean))
     with np.errstate(invalid="ignore", divide="ignore"):
         rounded = np.where(step > 0, np.round(mean / step) * step, 0.0)
     origin = np.where(np.abs(mean) > _FAR * spread, rounded, 0.0)
-    agreed = np.array([column.scale is not None for column in columns])
     unit = np.where(np.abs(bits) > _EXTREME, np.where(agreed, spread, 2.0**bits), 1.0)
-    return Shift(origin, unit, ask_usual(source, reader, columns))
+    return Shift(origin, unit, usual_values(sample))
 
 
-def ask_usual(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Floats:
-    """The usual values of a sample; of categories and truth values none is needed, since their sums are counts."""
+def mean_and_deviation(values: Floats) -> tuple[Floats, Floats]:
+    """Of each column's present values; 0 where there is none, or too large a one."""
+    present = ~np.isnan(values)
+    count = present.sum(axis=0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(count, 1)
+        squares = np.where(present, values - mean, 0.0) ** 2
+        deviation = np.sqrt(squares.sum(axis=0) / np.maximum(count - 1, 1))
+    return np.where(np.isfinite(mean), mean, 0.0), np.where(np.isfinite(deviation), deviation, 0.0)
+
+
+def ask_sample(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Floats:
+    """The values of a sample, NaN where missing; of truth values and categories none is needed, all is agreed."""
     held = reader.contract.summed(reader.peer)
     asked = [at for at, c in enumerate(columns) if not isinstance(held[c.feature], Boolean | Categorical)]
-    out = np.full(len(columns), np.nan)
-    if asked:
-        values = reader.summed()
-        rows = reader.rows(source.sample(_SAMPLE).subquery("peer_sample"))
-        sample = source.table(exp.select(*(values[at].as_(f"value_{at}") for at in asked)).from_(rows))
-        out[asked] = usual_values(np.column_stack([sample.column(f"value_{at}").to_numpy() for at in asked]))
-    return out
+    if not asked:
+        return np.full((0, len(columns)), np.nan)
+    values = reader.summed()
+    rows = reader.rows(source.sample(_SAMPLE).subquery("peer_sample"))
+    table = source.table(exp.select(*(values[at].as_(f"value_{at}") for at in asked)).from_(rows))
+    sample = np.full((table.num_rows, len(columns)), np.nan)
+    for at in asked:
+        sample[:, at] = table.column(f"value_{at}").to_numpy()
+    return sample

@@ -10,15 +10,14 @@ are values asked one by one.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csc_array
+from scipy.sparse._sparsetools import csc_matvecs
 from sqlglot import exp
 from threadpoolctl import threadpool_limits
 
@@ -33,7 +32,6 @@ from radocraft.totals import Shift, Totals, hopeful_kinds
 
 _ROWS = 4096
 _BYTES = 8
-_WORKERS = 1
 
 
 @dataclass(frozen=True)
@@ -98,124 +96,117 @@ def stream_totals(source: Source, reader: Reader, shift: Shift, progress: Progre
     statement = exp.select(grid.place().as_("place"), *named).from_(reader.rows(ROWS))
     with threadpool_limits(limits=1, user_api="blas"):
         running = add_batches(source.batches(statement), Running(grid.size, len(named)), source.row_count(), progress)
-    seen = np.flatnonzero(running.rows[:-1])
+    rows = running.rows
+    seen = np.flatnonzero(rows[:-1])
     codes, labels = grid.blocks(seen)
     width, wide = len(values), len(named)
     kept = np.r_[:width, wide : wide + width]
     present = running.present(seen)[:, :width]
     others = present.copy()
-    others[:, shift.counted] -= running.sums[seen, width:].astype(np.int64)
+    others[:, shift.counted] -= running.sums[seen, width:wide].astype(np.int64)
     return Totals(
         codes=codes,
         labels=labels,
-        rows=running.rows[seen],
+        rows=rows[seen],
         sums=running.sums[seen, :width],
         present=present,
         others=others,
         moments=running.moments[np.ix_(kept, kept)],
         unlabelled=bool((labels == grid.unlabelled).any()),
-        misread=bool(running.rows[-1]),
+        misread=bool(rows[-1]),
     )
 
 
 def add_batches(batches: Iterable[pa.RecordBatch], running: Running, total: int, progress: Progress) -> Running:
-    """Add batches up in their order, each summed by a worker while the engine makes the next ones."""
-    done, waiting = 0, deque[Future[Summed]]()
+    """Add batches up in their order, one while the engine makes the next."""
+    done, last = 0, None
     progress("sums and moments", 0, total)
-    with ThreadPoolExecutor(_WORKERS) as workers:
+    with ThreadPoolExecutor(1) as worker:
         for batch in batches:
-            waiting.append(workers.submit(sum_batch, batch, len(running.rows), running.gaps))
-            if len(waiting) > _WORKERS:
-                running.add(waiting.popleft().result())
+            if last is not None:
+                last.result()
+            last = worker.submit(running.add, batch)
             done += batch.num_rows
             progress("sums and moments", done, total)
-        for last in waiting:
-            running.add(last.result())
+        if last is not None:
+            last.result()
     return running
 
 
 class Running:
-    """Sums over the rows so far: by place rows, values and how many of them are absent; and the moments."""
+    """Sums over the rows so far of (values, presence of those with gaps, 1): by place, and of their products.
+
+    ``gaps`` are the columns of which some value was missing so far.
+    """
 
     def __init__(self, places: int, width: int) -> None:
-        self.rows: Ints = np.zeros(places, dtype=np.int64)
-        self.sums: Floats = np.zeros((places, width))
-        self.moments: Floats = np.zeros((2 * width, 2 * width))
-        self._absent: dict[int, Ints] = {}
+        self.gaps: tuple[int, ...] = ()
+        self.sums: Floats = np.zeros((places, width + 1))
+        self.product: Floats = np.zeros((width + 1, width + 1))
+        self._width = width
 
     @property
-    def gaps(self) -> tuple[int, ...]:
-        """Columns of which some value was absent."""
-        return tuple(self._absent)
+    def rows(self) -> Ints:
+        """How many rows every place has."""
+        return self.sums[:, -1].astype(np.int64)
+
+    @property
+    def moments(self) -> Floats:
+        """Second moments of (values, present)."""
+        return spread(self.product, self._width, self.gaps)
 
     def present(self, places: Ints) -> Ints:
         """How many values of every column are present at some places."""
-        present = np.repeat(self.rows[places][:, None], self.sums.shape[1], axis=1)
-        for at, absent in self._absent.items():
-            present[:, at] -= absent[places]
-        return present
+        present = np.repeat(self.sums[places, -1:], self._width, axis=1)
+        present[:, list(self.gaps)] = self.sums[places, self._width : -1]
+        return present.astype(np.int64)
 
-    def add(self, more: Summed) -> None:
-        """Add what a batch sums to."""
-        width = self.sums.shape[1]
-        counts = more.grouped[:, width:].astype(np.int64)
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add a batch whose first column is a row's place."""
+        place, *columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
         with np.errstate(over="ignore", invalid="ignore"):
-            self.sums[more.places] += more.grouped[:, :width]
-            self.moments += spread(more.product, width, more.gaps)
-        self.rows[more.places] += counts[:, -1]
-        for line, at in enumerate(more.gaps):
-            absent = self._absent.setdefault(at, np.zeros_like(self.rows))
-            absent[more.places] += counts[:, -1] - counts[:, line]
+            for start in range(0, len(place), _ROWS):
+                rows = slice(start, start + _ROWS)
+                self._add_rows(place[rows], [column[rows] for column in columns])
+
+    def _add_rows(self, place: Ints, columns: list[Floats]) -> None:
+        lifted = np.empty((len(place), self.sums.shape[1]))
+        lift(lifted.T, columns, self.gaps)
+        product = lifted.T @ lifted
+        if new := new_gaps(product, columns, self.gaps):
+            self._widen(new)
+            self._add_rows(place, columns)
+            return
+        self.product += product
+        add_by_place(self.sums, place, lifted)
+
+    def _widen(self, new: list[int]) -> None:
+        """More columns have gaps: so far none of their values was missing, so their presence is the constant."""
+        self.gaps = (*self.gaps, *new)
+        for _ in new:
+            self.sums = np.insert(self.sums, -1, self.sums[:, -1], axis=1)
+            self.product = np.insert(self.product, -1, self.product[-1], axis=0)
+            self.product = np.insert(self.product, -1, self.product[:, -1], axis=1)
 
 
-@dataclass(frozen=True)
-class Summed:
-    """A batch: the places that occur, sums there of (values, presence where there are gaps, 1), their moments."""
+def add_by_place(sums: Floats, place: Ints, rows: Floats) -> None:
+    """Add each of the rows to the line of ``sums`` at its place.
 
-    places: Ints
-    grouped: Floats
-    product: Floats
-    gaps: tuple[int, ...]
-
-
-def sum_batch(batch: pa.RecordBatch, size: int, gaps: tuple[int, ...]) -> Summed:
-    """Sum a batch whose first column is a row's place, of so many; ``gaps`` are columns known to have some."""
-    place, *columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
-    places, number = numbered(place, size)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows, product = lifted(len(place), columns, gaps)
-        if new := new_gaps(product, columns, gaps):
-            gaps = (*gaps, *new)
-            rows, product = lifted(len(place), columns, gaps)
-        by_place = csc_array((np.ones(len(place)), number, np.arange(len(place) + 1)), shape=(len(places), len(place)))
-        return Summed(places, by_place @ rows, product, gaps)
-
-
-def numbered(place: Ints, size: int) -> tuple[Ints, Ints]:
-    """The places that occur, and for every row the number of its place among them.
+    This is ``sums += G rows`` with the sparse G that has a 1 for every row at
+    its place. SciPy's own product makes a new matrix of all places for every
+    few rows; the routine behind it adds in place.
 
     Examples
     --------
-    >>> numbered(np.array([7, 2, 7]), 9)
-    (array([2, 7]), array([1, 0, 1]))
+    >>> sums = np.zeros((3, 2))
+    >>> add_by_place(sums, np.array([2, 0, 2], dtype=np.int32), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    >>> sums
+    array([[3., 4.],
+           [0., 0.],
+           [6., 8.]])
     """
-    occurs = np.zeros(size, dtype=bool)
-    occurs[place] = True
-    places: Ints = np.flatnonzero(occurs).astype(np.int64)
-    number: Ints = np.empty(size, dtype=np.int64)
-    number[places] = np.arange(len(places))
-    return places, number[place]
-
-
-def lifted(count: int, columns: list[Floats], gaps: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """(values, presence where a column has gaps, 1) of every row, and the moments of it."""
-    rows = np.empty((count, len(columns) + len(gaps) + 1))
-    product = np.zeros((rows.shape[1], rows.shape[1]))
-    for start in range(0, count, _ROWS):
-        piece = rows[start : start + _ROWS]
-        lift(piece.T, [column[start : start + _ROWS] for column in columns], gaps)
-        product += piece.T @ piece
-    return rows, product
+    count, ends = len(rows), np.arange(len(rows) + 1, dtype=place.dtype)
+    csc_matvecs(len(sums), count, rows.shape[1], ends, place, np.ones(count), rows.ravel(), sums.ravel())
 
 
 def new_gaps(product: Floats, columns: list[Floats], gaps: tuple[int, ...]) -> list[int]:

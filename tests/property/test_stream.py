@@ -16,7 +16,7 @@ from radocraft.encoding import Reader
 from radocraft.expressions import binned, coded, counted, number, stepped
 from radocraft.sources import open_source
 from radocraft.sources.base import ROWS
-from radocraft.stream import Grid, Running, stream_totals, streams, sum_batch
+from radocraft.stream import Grid, Running, stream_totals, streams
 from radocraft.totals import Shift, ask_totals
 
 CONTRACT = Contract.parse("""
@@ -93,7 +93,7 @@ def test_rows_without_a_label_and_cells_without_a_reading_show():
 @pytest.mark.parametrize("cells", [[np.inf, 1.0, np.nan], [np.inf, -np.inf, 2.0]])
 def test_infinities_end_in_moments_that_are_not_finite(cells):
     running = Running(2, 1)
-    running.add(sum_batch(pa.record_batch({"place": pa.array([0, 1, 1], pa.int32()), "value": pa.array(cells)}), 2, ()))
+    running.add(pa.record_batch({"place": pa.array([0, 1, 1], pa.int32()), "value": pa.array(cells)}))
     assert not np.isfinite(running.moments[0, 0])
 
 
@@ -110,7 +110,7 @@ def test_batches_may_be_cut_anywhere_and_gaps_may_begin_late(cut, seed):
     for running, edges in ((whole, [0, count]), (pieces, bounds)):
         for low, high in pairwise(edges):
             columns = {"place": places[low:high], "v0": values[low:high, 0], "v1": values[low:high, 1]}
-            running.add(sum_batch(pa.record_batch(columns), 7, running.gaps))
+            running.add(pa.record_batch(columns))
     assert_array_equal(whole.rows, pieces.rows)
     assert_array_equal(whole.present(np.arange(7)), pieces.present(np.arange(7)))
     assert_allclose(whole.sums, pieces.sums, rtol=1e-12, atol=1e-12)
