@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from radocraft.arrays import Ints
+from radocraft.arrays import Ints, one_thread
 from radocraft.blocks import Blocks, join_cells, merge
 from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
@@ -46,6 +46,7 @@ class Advice:
     error: float
 
 
+@one_thread
 def advise(
     parts: Sequence[Part | str | Path], contract: Contract, *, caution: float = 0.25, progress: Progress = quiet
 ) -> list[Advice]:

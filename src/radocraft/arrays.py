@@ -1,18 +1,23 @@
-"""Arrays: names for their types, and adding rows up by group."""
+"""Arrays: names for their types, adding rows up by group, and one thread for linear algebra."""
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Truths: TypeAlias = NDArray[np.bool_]
 
 Numbers = TypeVar("Numbers", Floats, Ints)
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 _LARGEST = 2**62
 _SPARSE = 8
 
@@ -90,3 +95,19 @@ def gathered(gather: csr_array, values: Floats) -> Floats:
         gather = csr_array((gather.data, np.arange(gather.nnz), gather.indptr), shape=(gather.shape[0], gather.nnz))
     out: Floats = gather @ values
     return out
+
+
+def one_thread(work: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Make a function that has one thread for linear algebra.
+
+    The matrices here are too small to gain from more: threads that wait for one
+    another double the processor time, and on a busy machine take minutes. One
+    thread also adds in one order, whatever the number of cores.
+    """
+
+    @wraps(work)
+    def alone(*given: Given.args, **named: Given.kwargs) -> Result:
+        with threadpool_limits(limits=1, user_api="blas"):
+            return work(*given, **named)
+
+    return alone

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from radocraft.arrays import Floats
+from radocraft.arrays import Floats, one_thread
 from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Column, Reader, summed_columns
@@ -33,6 +33,7 @@ _FAR = 16.0
 _EXTREME = 100
 
 
+@one_thread
 def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None, progress: Progress = quiet) -> Tally:
     """Tally one peer's table under a contract.
 

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, one_thread
 from radocraft.contract import Contract
 from radocraft.craft import craft
 from radocraft.encoding import private_columns
@@ -71,6 +70,7 @@ class World:
     left: tuple[Left, ...]
 
 
+@one_thread
 def demo(customers: int = CUSTOMERS, progress: Progress = quiet) -> list[World]:
     """Run the demonstration.
 
@@ -80,8 +80,7 @@ def demo(customers: int = CUSTOMERS, progress: Progress = quiet) -> list[World]:
     >>> [world.name for world in worlds]
     ['wine', 'bank_and_insurer']
     """
-    with threadpool_limits(limits=1, user_api="blas"):
-        return [_wine(progress), _bank_and_insurer(customers, progress)]
+    return [_wine(progress), _bank_and_insurer(customers, progress)]
 
 
 def _wine(progress: Progress) -> World:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from radocraft.arrays import Floats
+from radocraft.arrays import Floats, one_thread
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.cells import Cells
 from radocraft.contract import Contract
@@ -44,6 +44,7 @@ _NOISY = "differential-privacy"
 _UNSURE = 0.02
 
 
+@one_thread
 def learn(
     parts: Sequence[Part | str | Path],
     contract: Contract,

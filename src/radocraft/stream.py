@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse._sparsetools import csc_matvecs
 from sqlglot import exp
-from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
 from radocraft.encoding import Reader
@@ -94,8 +93,7 @@ def stream_totals(source: Source, reader: Reader, shift: Shift, progress: Progre
     grid, values = Grid(reader), shift.values(reader)
     named = [value.as_(f"value_{at}") for at, value in enumerate([*values, *shift.usually(reader)])]
     statement = exp.select(grid.place().as_("place"), *named).from_(reader.rows(ROWS))
-    with threadpool_limits(limits=1, user_api="blas"):
-        running = add_batches(source.batches(statement), Running(grid.size, len(named)), source.row_count(), progress)
+    running = add_batches(source.batches(statement), Running(grid.size, len(named)), source.row_count(), progress)
     rows = running.rows
     seen = np.flatnonzero(rows[:-1])
     codes, labels = grid.blocks(seen)

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
-from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
 from radocraft.encoding import Reader
@@ -168,8 +167,7 @@ def _ask_moments(source: Source, values: exp.Select, gaps: list[int], total: int
         progress("moments", done, total)
 
     progress("moments", 0, total)
-    with threadpool_limits(limits=1, user_api="blas"):
-        return source.moments(values, gaps, advance)
+    return source.moments(values, gaps, advance)
 
 
 def _matrix(table: pa.Table, prefix: str, width: int, dtype: type) -> NDArray[Any]:

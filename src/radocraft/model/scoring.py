@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows
+from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows, one_thread
 from radocraft.cells import ROLLED
 from radocraft.checks import check_read, check_rows, listed
 from radocraft.contract import Contract
@@ -60,6 +60,7 @@ class Scores:
         return cls(score, model.odds.probability(score), model.odds.chosen(score), view)
 
 
+@one_thread
 def predict(model: Record, data: Any) -> Scores:
     """Score every row of a table.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from radocraft.arrays import Ints, number_rows
+from radocraft.arrays import Ints, number_rows, one_thread
 from radocraft.cells import ROLLED, Cells, constant_features, standardise
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
@@ -47,6 +47,7 @@ class Release:
     ledger: str | None = None
 
 
+@one_thread
 def release(
     tally: Tally,
     contract: Contract,

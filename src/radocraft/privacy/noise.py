@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from radocraft.arrays import one_thread
 from radocraft.contract import Contract
 from radocraft.errors import PolicyRefusal
 from radocraft.policy import Policy, Release
@@ -12,6 +13,7 @@ from radocraft.privacy.bounded import craft_bounded
 from radocraft.progress import Progress, quiet
 
 
+@one_thread
 def release_private(data: Any, contract: Contract, peer: str, policy: Policy, *, progress: Progress = quiet) -> Release:
     """Sum a peer's rows in bounded integers, add noise, and let the result leave.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,7 @@ class DuckDBSource:
     sum_function: str = "fsum"
     room: int = _ROOM
     knows_its_rows: bool = True
+    shares_cores: bool = False
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -70,13 +71,27 @@ class DuckDBSource:
 
     def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
         """The answer, streamed."""
-        with _explaining(self.name):
+        with _explaining(self.name), self._sharing_cores():
             rows = max(2048, min(2**17, _CELLS // len(query.selects)))
             reader = self.connection.sql(query.sql("duckdb")).to_arrow_reader(rows)
             try:
                 yield from reader
             finally:
                 reader.close()
+
+    @contextmanager
+    def _sharing_cores(self) -> Iterator[None]:
+        """Where reading is cheap, leave a core to whoever adds the rows up: threads in each other's way cost both."""
+        if not self.shares_cores:
+            yield
+            return
+        threads = int(self.table(exp.select("CURRENT_SETTING('threads') AS threads"))["threads"][0].as_py())
+        self.connection.execute(f"SET threads = {max(1, threads - 1)}")
+        try:
+            yield
+        finally:
+            with suppress(duckdb.Error):
+                self.connection.execute(f"SET threads = {threads}")
 
     def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Streamed into a BLAS product."""
@@ -120,7 +135,8 @@ def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
     function = "read_csv" if kinds == {"text"} else "read_parquet"
     relation = f"{function}({listed}, {options})"
     source = _with_view(name, _connect(settings), relation, lambda: tuple(piece_of_file(file) for file in files))
-    return replace(source, knows_its_rows=kinds == {"parquet"}, room=_room(settings))
+    cheap = kinds == {"parquet"}
+    return replace(source, knows_its_rows=cheap, shares_cores=cheap, room=_room(settings))
 
 
 def from_database(data: Any, table: str | None, settings: Settings) -> DuckDBSource:
