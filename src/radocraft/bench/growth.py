@@ -59,12 +59,15 @@ def growth_of(folder: Path, against: str, sizes: Sequence[int] = ()) -> Curve:
 
 def crafting_point(folder: Path, shape: dict[str, int]) -> tuple[Cost, float]:
     """Craft one table; its bytes come back too."""
-    path, codes = folder / "rows.parquet", CODES[shape["blocks"]]
+    path, small, codes = folder / "rows.parquet", folder / "small.parquet", CODES[shape["blocks"]]
     write_table(path, shape["rows"], shape["width"], codes)
+    write_table(small, 10_000, shape["width"], codes)
     try:
-        return measure(crafted, path, shape["width"], codes), float(path.stat().st_size)
+        cost = measure(crafted, path, shape["width"], codes, warm=(small, shape["width"], codes))
+        return cost, float(path.stat().st_size)
     finally:
         path.unlink()
+        small.unlink()
 
 
 def crafted(path: Path, width: int, codes: tuple[int, ...]) -> float:
@@ -85,7 +88,7 @@ def learning_point(folder: Path, shape: dict[str, int]) -> tuple[Cost, float]:
         Part.seal(release(craft(path, contract, peer), contract)).write(parts[-1])
     held = float(path.stat().st_size) * len(parts)
     path.unlink()
-    return measure(learned, parts, contract), held
+    return measure(learned, parts, contract, warm=(parts, contract)), held
 
 
 def contract_of_peers(count: int, width: int, codes: tuple[int, ...]) -> Contract:

@@ -31,8 +31,18 @@ class Cost:
     why: str = ""
 
 
-def measure(function: Callable[..., Any], *given: Any, seconds: float | None = None, memory: int | None = None) -> Cost:
+def measure(
+    function: Callable[..., Any],
+    *given: Any,
+    warm: tuple[Any, ...] | None = None,
+    seconds: float | None = None,
+    memory: int | None = None,
+) -> Cost:
     """Run ``function(*given)`` in a fresh process, under a cap of seconds and of bytes if given.
+
+    With ``warm`` it is called with these first, on something small, which does
+    not count: what a library imports or sets up when it is first used is
+    nobody's work.
 
     Examples
     --------
@@ -41,7 +51,7 @@ def measure(function: Callable[..., Any], *given: Any, seconds: float | None = N
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(theirs, function, given))
+    process = context.Process(target=_run, args=(theirs, function, given, warm))
     started = time.perf_counter()
     process.start()
     theirs.close()
@@ -60,8 +70,12 @@ def measure(function: Callable[..., Any], *given: Any, seconds: float | None = N
     return cost
 
 
-def _run(answer: Connection, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
+def _run(
+    answer: Connection, function: Callable[..., Any], given: tuple[Any, ...], warm: tuple[Any, ...] | None
+) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # engines draw progress bars into what should be the result
+    if warm is not None:
+        function(*warm)
     wall, cpu = time.perf_counter(), time.process_time()
     result = function(*given)
     answer.send(Cost(True, time.perf_counter() - wall, time.process_time() - cpu, _peak(), result))

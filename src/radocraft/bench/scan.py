@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from radocraft.bench.measure import Cost, measure
+from radocraft.bench.measure import Cost, measure, median
 from radocraft.contract import Contract
 from radocraft.craft import craft, guess_shift
 from radocraft.encoding import Reader, summed_columns
@@ -19,6 +19,7 @@ from radocraft.totals import ask_blocks
 
 CODES = {500: (16, 16), 50_000: (29, 29, 29), 1_000_000: (27, 27, 27, 27)}
 """Numbers of codes of the shared features that give about so many blocks, two labels included."""
+_SMALL = 1_000
 
 
 @dataclass(frozen=True)
@@ -41,21 +42,24 @@ def against_scan(
     folder: Path, rows: int, width: int, blocks: int, *, repeats: int = 3, memory_limit: str | None = None
 ) -> Scan:
     """Generate a table, then craft it and scan it in turn."""
-    path = folder / f"{rows}x{width}-{blocks}.parquet"
+    path, small = folder / f"{rows}x{width}-{blocks}.parquet", folder / "small.parquet"
+    more = (CODES[blocks], memory_limit)
     try:
         write_table(path, rows, width, CODES[blocks])
+        write_table(small, _SMALL, width, CODES[blocks])
         measure(bare_scan, path, width)
         rounds = []
         for _ in range(repeats):
-            scan = measure(bare_scan, path, width)
-            sums = measure(only_sums, path, width, CODES[blocks], memory_limit)
-            whole = measure(sums_and_moments, path, width, CODES[blocks], memory_limit)
+            scan = measure(bare_scan, path, width, warm=(small, width))
+            sums = measure(only_sums, path, width, *more, warm=(small, width, *more))
+            whole = measure(sums_and_moments, path, width, *more, warm=(small, width, *more))
             rounds.append((scan, sums, whole))
     finally:
         path.unlink(missing_ok=True)
+        small.unlink(missing_ok=True)
     ratio = np.array([[(s.wall / b.wall, s.cpu / b.cpu), (w.wall / b.wall, w.cpu / b.cpu)] for b, s, w in rounds])
     middle = np.median(ratio, axis=0)
-    scan, sums, whole = (_median(list(costs)) for costs in zip(*rounds, strict=True))
+    scan, sums, whole = (median(list(costs)) for costs in zip(*rounds, strict=True))
     return Scan(
         rows,
         width,
@@ -109,8 +113,3 @@ def sums_and_moments(path: Path, width: int, codes: tuple[int, ...], memory_limi
     started = time.perf_counter()
     tally = craft(open_source(path, memory_limit=memory_limit), contract_of(width, codes), "bank")
     return len(tally.rows), time.perf_counter() - started
-
-
-def _median(costs: list[Cost]) -> Cost:
-    wall, cpu, peak = (float(np.median([getattr(cost, name) for cost in costs])) for name in ("wall", "cpu", "peak"))
-    return Cost(all(cost.finished for cost in costs), wall, cpu, peak, costs[0].result)

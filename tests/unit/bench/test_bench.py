@@ -31,6 +31,16 @@ def test_memory_is_that_of_the_function_alone() -> None:
     assert 250e6 < large.peak - small.peak < 400e6
 
 
+def spend(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def test_a_first_call_on_something_small_does_not_count() -> None:
+    assert measure(spend, 0.0, warm=(1.0,)).cpu < 0.5 <= measure(spend, 1.0, warm=(0.0,)).cpu
+
+
 def test_what_exceeds_a_cap_did_not_finish() -> None:
     late = measure(time.sleep, 60, seconds=1.0)
     assert (late.finished, late.why) == (False, "stopped after 1 s")
