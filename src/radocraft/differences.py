@@ -17,8 +17,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy.special import xlogy
-from scipy.stats import chi2
+from scipy.special import chdtrc, xlogy
 
 from radocraft.arrays import Floats, Ints, add_up, number_rows
 from radocraft.blocks import Blocks
@@ -42,7 +41,7 @@ def compare_peers(blocks: Blocks) -> Iterator[Difference]:
                 continue
             statistic, freedom = g_test(add_up(counts.T, group, int(group.max()) + 1).T)
             if freedom:
-                p = float(chi2.sf(statistic, freedom))
+                p = float(chdtrc(freedom, statistic))
                 yield Difference(peers=pair, of=of, statistic=statistic, freedom=freedom, p=p)
 
 
