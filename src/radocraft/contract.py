@@ -172,8 +172,10 @@ def check_contract(path: str | Path) -> list[Mistake]:
 def _text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"Cannot read the contract '{path}': {error}. Check the path and its encoding.") from error
+    except OSError as error:
+        raise FileError(f"Cannot read the contract '{path}': {error.strerror}. Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"The contract '{path}' is not text in UTF-8. Save it as that, or check the path.") from error
 
 
 def _read(text: str) -> tuple[Contract | None, list[Mistake]]:

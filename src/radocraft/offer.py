@@ -27,6 +27,7 @@ from radocraft.privacy.noise import release_private
 from radocraft.privacy.pending import Pending
 from radocraft.privacy.record import record
 from radocraft.progress import Progress, quiet
+from radocraft.storage import check_place
 from radocraft.tally import Tally
 
 Stage = Literal["nothing", "waiting", "refused", "released"]
@@ -144,6 +145,7 @@ def bring_out(output: Path, write: Callable[[Path], None], enter: Callable[[], o
     waits
         Whether a person has to decide first.
     """
+    check_place(output)
     if waits:
         place = pending_path(output)
     elif output.exists() and not output.is_file():  # a device or a pipe: what is written to it has left

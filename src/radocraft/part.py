@@ -286,12 +286,15 @@ def _unpack(text: str, size: int) -> Floats:
 
 @contextmanager
 def _opened(path: str | Path | IO[bytes], name: str) -> Iterator[pq.ParquetFile]:
+    if isinstance(path, str | Path) and (Path(path).is_dir() or not Path(path).exists()):
+        why = "it is a folder" if Path(path).is_dir() else "No such file or directory"
+        raise FileError(f"Cannot read the part '{name}': {why}. Check the path.")
     try:
         with pq.ParquetFile(path) as file:
             yield file
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise FileError(
-            f"'{name}' is not a readable part: it is missing, cut short or something else. Ask the peer for it again."
+            f"'{name}' is not a readable part: it is cut short or something else. Ask the peer for it again."
         ) from error
 
 

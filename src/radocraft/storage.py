@@ -17,6 +17,17 @@ from radocraft.version import __version__
 Kept = TypeVar("Kept", bound=BaseModel)
 
 
+def check_place(path: str | Path) -> None:
+    """Refuse a place where no file can be written; asked before long work, and before the ledger hears of it."""
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise FileError(f"Cannot write '{path}': it is a folder. Name a file in it.")
+    if not target.parent.is_dir():
+        raise FileError(f"Cannot write '{path}': there is no folder '{Path(path).parent}'. Make it first.")
+    if not (target.exists() and not target.is_file()) and not os.access(target.parent, os.W_OK):
+        raise FileError(f"Cannot write '{path}': you may not write to its folder. Choose another place.")
+
+
 @contextmanager
 def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` that takes its place only when all went well.
@@ -25,8 +36,9 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     as it was. A link stays a link; a device or a pipe is written to directly. A
     private file can be read by its owner alone.
     """
+    check_place(path)
     target = Path(path).resolve()
-    if target.exists() and not target.is_file() and not target.is_dir():
+    if target.exists() and not target.is_file():
         with _explaining(path), target.open("wb") as file:
             yield file
         return

@@ -124,7 +124,13 @@ FAILURES = {
     "missing column": (("craft", "-c", "contract.toml", "-p", "insurer", "bank.csv", "-o", "x"), 1, "lacks"),
     "unknown peer": (("craft", "-c", "contract.toml", "-p", "bnk", "bank.csv", "-o", "x"), 1, "no peer 'bnk'"),
     "no file": (("craft", "-c", "contract.toml", "-p", "bank", "nobody.csv", "-o", "x"), 1, "no file"),
-    "no contract": (("craft", "-c", "nobody.toml", "-p", "bank", "bank.csv", "-o", "x"), 1, "Cannot read"),
+    "no folder to write to": (
+        ("craft", "-c", "contract.toml", "-p", "bank", "nobody.csv", "-o", "nowhere/x"),
+        1,
+        "there is no folder 'nowhere'",
+    ),
+    "a folder to write to": (("learn", "-c", "contract.toml", "nobody", "-o", "."), 1, "it is a folder"),
+    "no contract": (("craft", "-c", "nobody.toml", "-p", "bank", "bank.csv", "-o", "x"), 1, "': No such file"),
     "too few rows": (
         ("craft", "-c", "contract.toml", "-p", "bank", "bank.csv", "-o", "x", "--min-rows", "5000"),
         4,
@@ -141,6 +147,7 @@ FAILURES = {
         3,
         "not this one",
     ),
+    "no part": (("inspect", "nobody.parquet"), 1, "Cannot read the part 'nobody.parquet': No such file"),
     "not a part": (("inspect", "bank.csv"), 1, "not a readable part"),
     "not a model": (("explain", "contract.toml"), 1, "not a model"),
     "a tally of another contract": (

@@ -88,6 +88,15 @@ def test_refusal_is_final(peer: Path, run) -> None:  # type: ignore[no-untyped-d
     assert not (peer / "x").exists()
 
 
+def test_an_approval_that_cannot_be_carried_out_is_not_recorded(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    run(*words(peer))
+    (peer / "folder").mkdir()
+    failed = run("review", pending(peer), "--approve", "--name", "A", "--reason", "yes", "-o", peer / "folder")
+    assert (failed.code, "it is a folder" in failed.err.replace("\n", " ")) == (1, True), failed.err
+    assert [line["kind"] for line in Ledger(peer / "bank.ledger").entries()] == ["proposal"]
+    assert run("review", pending(peer), "--approve", "--name", "A", "--reason", "yes").code == 0
+
+
 def test_yes_lets_go_at_once_and_is_recorded(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
     assert run(*words(peer, "--yes")).code == 0
     assert Part.read(peer / "bank.part.parquet").peer == "bank"

@@ -136,3 +136,12 @@ def test_killed_anywhere_it_leaves_once(released: Release, tmp_path: Path) -> No
         assert kept.metadata["hash"] == line["part"]
     assert stages == {"nothing", "waiting", "released"}
     shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_ledger_hears_of_no_release_that_cannot_be_written(released: Release, tmp_path: Path, waits: bool) -> None:
+    (tmp_path / "folder").mkdir()
+    for place, why in ((tmp_path / "folder", "it is a folder"), (tmp_path / "nowhere" / "part", "there is no folder")):
+        with pytest.raises(FileError, match=why):
+            let_go(under(released, tmp_path), policy_in(tmp_path), "t", place, waits=waits)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -179,7 +179,8 @@ def test_what_is_no_part_is_refused(tmp_path):
     listed = pa.table({"a": [1]}, metadata={"radocraft": "[1, 2]"})
     pq.write_table(listed, tmp_path / "listed.parquet")
     for name in ("plain", "text", "listed", "nowhere"):
-        with pytest.raises(FileError, match="not a readable part"):
+        said = "No such file or directory" if name == "nowhere" else "not a readable part"
+        with pytest.raises(FileError, match=said):
             Part.read(tmp_path / f"{name}.parquet")
 
 

@@ -12,7 +12,7 @@ import typer
 
 from radocraft.cli.learn import Method
 from radocraft.cli.peer import IdentityFolder, MetricsPort, split
-from radocraft.cli.terminal import ContractFile, Json, err, out, print_json
+from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch
 from radocraft.learn import learn as learn_model
@@ -37,7 +37,7 @@ def collect(
         typer.Option("--from", metavar="PEER=HOST:PORT,…", help="Every peer's address, or `mailbox` if it dials in."),
     ],
     identity: IdentityFolder,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
     second_round: Annotated[
         Path | None,
         typer.Option("--second-round", metavar="MODEL", help="Ask for counts of this model's scores; recalibrate it."),

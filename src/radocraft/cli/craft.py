@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress
+from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.offer import let_go, make_release, pending_path
 from radocraft.part import Part
@@ -27,7 +27,7 @@ def craft(
     ],
     contract: ContractFile,
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The part file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The part file to write.")],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file; see `radocraft policy`.")] = None,
     min_rows: Annotated[

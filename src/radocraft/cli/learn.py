@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from radocraft.cli.explain import print_certificate, print_effects, print_validation
-from radocraft.cli.terminal import ContractFile, Json, out, print_json
+from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json
 from radocraft.contract import Contract
 from radocraft.learn import learn as learn_model
 
@@ -39,7 +39,7 @@ class Regularisation(StrEnum):
 def learn(
     parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
     contract: ContractFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
     method: Annotated[Method, typer.Option(help="Expected matching, or the paper's DRL.")] = Method.matching,
     caution: Annotated[
         float | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, out, print_json, progress
+from radocraft.cli.terminal import Json, can_be_written, out, print_json, progress
 from radocraft.model import Model
 from radocraft.model.output import write_scores
 from radocraft.sources import open_source
@@ -16,7 +16,10 @@ from radocraft.sources import open_source
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     table: Annotated[Path, typer.Argument(help="The people to score: CSV, Parquet, a folder, a DuckDB file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the scores: .csv or .parquet.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", callback=can_be_written, help="Where to write the scores: .csv or .parquet."),
+    ],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy beside the scores, e.g. an id.")] = None,
     as_json: Json = False,

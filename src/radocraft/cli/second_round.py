@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli.terminal import Json, can_be_written, out, print_json
 from radocraft.model import Model
 from radocraft.offer import pending_path
 from radocraft.policy import Policy
@@ -21,7 +21,9 @@ def scores(
     model: Annotated[Path, typer.Argument(help="The model the learner sent.")],
     table: Annotated[str, typer.Argument(help="The peer's table: a file, a folder or a database, as for craft.")],
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file of counts to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", callback=can_be_written, help="The file of counts to write.")
+    ],
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Let it leave without the review the policy asks for.")] = False,
     as_json: Json = False,
@@ -53,7 +55,7 @@ def scores(
 def recalibrate(
     model: Annotated[Path, typer.Argument(help="The model file.")],
     counts: Annotated[list[Path], typer.Argument(help="One file of counts of each peer, from `radocraft scores`.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
     as_json: Json = False,
 ) -> None:
     """Give a model probabilities from every peer's counts of scores, and say how good it is.

@@ -27,12 +27,21 @@ from rich.text import Text
 from radocraft.errors import RadocraftError
 from radocraft.mistakes import Mistake
 from radocraft.progress import Progress as Report
+from radocraft.storage import check_place
 
 out = Console(highlight=False, markup=False)
 err = Console(stderr=True, highlight=False, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 ContractFile = Annotated[Path, typer.Option("--contract", "-c", help="The contract, a TOML file.")]
+
+
+def can_be_written(path: Path) -> Path:
+    """An output whose place is checked before any work is done."""
+    check_place(path)
+    return path
+
+
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the result.")]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from radocraft.errors import FileError
 from radocraft.privacy.pending import Pending
+from radocraft.storage import check_place
 from radocraft.telling import WaitingScores
 
 Verdict = Literal["approval", "refusal"]
@@ -42,6 +43,8 @@ def conclude(pending: Path, verdict: Verdict, name: str, reason: str, output: Pa
     """
     target = destination(pending, output)
     waiting = read_waiting(pending)
+    if verdict == "approval":
+        check_place(target)
     waiting.decide(verdict, name, reason)
     if verdict == "approval":
         waiting.let_out(target)
