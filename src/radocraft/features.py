@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 ANY = "any"
 MISSING = "missing"
@@ -144,6 +144,16 @@ class Spline(Agreed):
     kind: Literal["spline"] = "spline"
     knots: Annotated[int, Field(ge=2, le=20)] | tuple[Finite, ...] = 5
     """Where pieces meet, or how many knots to take from the peer's data."""
+
+    @field_validator("knots", mode="before")
+    @classmethod
+    def _knots_are(cls, given: Any) -> Any:
+        """One mistake with words of ours, instead of one for each of the two things that knots may be."""
+        if isinstance(given, int) and not isinstance(given, bool) and 2 <= given <= 20:
+            return given
+        if isinstance(given, list | tuple) and all(isinstance(at, int | float) and math.isfinite(at) for at in given):
+            return given
+        raise ValueError("`knots` must be a whole number from 2 to 20, or a list of finite numbers")
 
     @model_validator(mode="after")
     def _knots_rise(self) -> Self:

@@ -14,6 +14,10 @@ _PROBLEM = {
     "extra_forbidden": "there is no such key",
     "union_tag_invalid": "'{tag}' is no kind of feature",
     "union_tag_not_found": "its kind is not said",
+    "model_attributes_type": "this is no feature",
+    "dict_type": "must be a section",
+    "tuple_type": "must be a list",
+    "string_type": "must be text",
 }
 _REMEDY = {
     "missing": "add it",
@@ -22,7 +26,10 @@ _REMEDY = {
     "union_tag_not_found": 'say what kind of feature it is, e.g. kind = "numeric"',
     "value_error": "",
     "greater_than": "",
-    "tuple_type": "write a list, in brackets",
+    "model_attributes_type": 'say what kind of feature it is, e.g. "numeric"',
+    "dict_type": "write NAME = VALUE below it",
+    "tuple_type": "in brackets",
+    "string_type": "in quotes",
 }
 _LABELS = "a label has `positive` and `negative`, or `classes`, or is a number"
 _OF_LABEL = {

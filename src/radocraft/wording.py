@@ -35,7 +35,8 @@ def describe_contract(contract: Contract) -> str:
             renamed = f" (its column {column})" if column != name else ""
             lines.append(f"  - {name}{renamed}: {_feature(feature)}")
     if without := [peer for peer in contract.peers if not contract.labelled(peer)]:
-        lines += ["", f"{', '.join(without)} lack the label; others' proportions of it stand in for it."]
+        lack = "lacks" if len(without) == 1 else "lack"
+        lines += ["", f"{', '.join(without)} {lack} the label; others' proportions of it stand in for it."]
     lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
     return "\n".join(lines)
 

@@ -79,7 +79,7 @@ def test_one_labelled_peer(tmp_path: Path, run) -> None:  # type: ignore[no-unty
     assert code == 1
     assert "there is no peer 'three'" in said
     contract.write_text(contract.read_text().replace('"three"', '"one"'))
-    assert "two lack the label" in run("contract", "show", contract)[1]
+    assert "two lacks the label" in run("contract", "show", contract)[1]
     table, parts = people(2000), []
     for peer, columns in (("one", ["kind", "s", "u"]), ("two", ["s", "v"])):
         table[columns].to_csv(tmp_path / f"{peer}.csv", index=False)

@@ -145,6 +145,23 @@ def test_every_mistake_comes_at_once_with_its_line_and_its_remedy(tmp_path):
             "peers.bank.features.balance (line 20)",
             '"numeric", "boolean"',
         ),
+        (
+            ('balance = "numeric"', 'balance = { kind = "spline", knots = 1 }'),
+            "peers.bank.features.balance.knots (line 20)",
+            "a whole number from 2 to 20, or a list",
+        ),
+        (
+            ('balance = "numeric"', 'balance = { kind = "spline", knots = "many" }'),
+            "peers.bank.features.balance.knots (line 20)",
+            "a whole number from 2 to 20, or a list",
+        ),
+        (
+            ('balance = "numeric"', 'balance = { kind = "spline", knots = [0, inf] }'),
+            "peers.bank.features.balance.knots (line 20)",
+            "a whole number from 2 to 20, or a list",
+        ),
+        (('balance = "numeric"', "balance = 3"), "peers.bank.features.balance (line 20)", 'e.g. "numeric"'),
+        (("edges = [30, 45, 60]", "edges = 30"), "shared[1].edges (line 15)", "must be a list"),
         (("claims", "age"), "peers.insurer.features.age (line 25)", "another name"),
         (("has_loan", '"job=clerk"'), "'job=clerk'", "give it another name"),
         (("has_loan", '"region=unseen"'), "'region=unseen'", "give it another name"),
@@ -176,11 +193,17 @@ def test_a_good_contract_has_no_mistakes(tmp_path):
     assert Contract.load(tmp_path / "c.toml") == Contract.parse(GOOD)
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\xfe name"])
-def test_a_contract_that_cannot_be_read(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, r"Cannot read the contract '.*': No such file or directory\. Check"),
+        (b"\xff\xfe name", "not text in UTF-8"),
+    ],
+)
+def test_a_contract_that_cannot_be_read(tmp_path, content, said):
     if content is not None:
         (tmp_path / "c.toml").write_bytes(content)
-    with pytest.raises(FileError, match="Cannot read the contract"):
+    with pytest.raises(FileError, match=said):
         Contract.load(tmp_path / "c.toml")
 
 

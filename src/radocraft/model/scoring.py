@@ -142,7 +142,8 @@ class View:
         shared = next(iter(readers.values()), _reader(contract, None, kinds, {}))
         if lacking := [s.name for s in contract.shared if shared.contract.column_of(shared.peer, s.name) not in kinds]:
             raise MissingColumn(
-                f"'{source.name}' lacks {listed(lacking)}, shared by all peers. It has {listed(list(kinds))}."
+                f"'{source.name}' lacks {listed(lacking)}, shared by all peers. It has {listed(list(kinds))}. "
+                "Rename a column, or add it; empty cells are allowed."
             )
         owners: dict[str, str] = {}
         for peer in peers:
