@@ -84,7 +84,8 @@ def _labels(module: Any) -> Iterator[tuple[str, type[BaseModel]]]:
     from radocraft.features import Agreed
 
     for name, model in vars(module).items():
-        if inspect.isclass(model) and issubclass(model, Agreed) and model.__module__ == module.__name__:
+        own = inspect.isclass(model) and issubclass(model, Agreed) and model.__module__ == module.__name__
+        if own and not name.startswith("_"):
             yield re.sub(r"(?<!^)([A-Z])", r" \1", name).lower(), model
 
 

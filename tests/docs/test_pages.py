@@ -73,7 +73,7 @@ def test_spark(
 ) -> None:
     """In this process, where Spark is running already."""
     page = DOCS / "howto" / "spark.md"
-    write_example(tmp_path, rows=1500)
+    write_example(tmp_path)
     monkeypatch.chdir(tmp_path)
     (code,) = [block.text for block in blocks(page) if block.language == "python"]
     exec(code, {})

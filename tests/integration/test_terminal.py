@@ -45,6 +45,13 @@ def test_every_command_has_help_with_an_example() -> None:
         assert f"Example: radocraft {' '.join(path)}" in (command.help or ""), path
 
 
+def test_no_word_of_help_is_taken_for_markup() -> None:
+    for path, command in commands(typer.main.get_command(app)):
+        for parameter in command.params:
+            told = getattr(parameter, "help", None) or ""
+            assert not re.search(r"\[[a-z#/@]", told), (path, told)
+
+
 @pytest.fixture(scope="module")
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder whose `radocraft` starts at once."""

@@ -47,7 +47,7 @@ def collect(
     ] = None,
     listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where the mailbox listens.")] = None,
     wait: Annotated[float, typer.Option(min=0, help="How many hours the peers have.")] = 24.0,
-    method: Annotated[Method | None, typer.Option(help="As for `radocraft learn`. [matching]")] = None,
+    method: Annotated[Method | None, typer.Option(help="As for `radocraft learn`; matching if left out.")] = None,
     caution: Annotated[float | None, typer.Option(min=0, max=1, help="As for `radocraft learn`.")] = None,
     keep_model: Annotated[bool, typer.Option("--keep-model", help="Send the model back to no peer.")] = False,
     linger: Annotated[float, typer.Option(min=0, help="Seconds to wait for peers to fetch the model.")] = 60.0,

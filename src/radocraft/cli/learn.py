@@ -53,7 +53,11 @@ def learn(
     ] = None,
     regularisation: Annotated[Regularisation, typer.Option(help="For drl: Gamma.")] = Regularisation.tuned,
     proportions: Annotated[
-        Proportions, typer.Option(help="For peers without the label: how their sums by label are estimated.")
+        Proportions,
+        typer.Option(
+            metavar="HOW",
+            help="For peers without the label, how their sums by label are estimated: adjusted, mean-map or laplacian.",
+        ),
     ] = Proportions.adjusted,
     as_json: Json = False,
 ) -> None:
