@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks.report import BLOCKS, FEATURES, large_model
 from tests.browser.conftest import Open
-from tests.unit.report.models import learned
+from tests.unit.report.models import learned, renamed
 
 from radocraft.report import write_report
 
@@ -72,6 +72,14 @@ def test_other_labels(open_page: Open, artefacts: Path, tmp_path: Path, label: s
     assert watched.page.locator("svg.chart").count() >= 4
     watched.page.screenshot(path=artefacts / f"report-{label}.png", full_page=True)
     assert watched.complaints == []
+
+
+@pytest.mark.parametrize(("label", "width"), [("matching", 1280), ("matching", 390), ("classes", 1280)])
+def test_whom_it_speaks_of_is_seen_without_scrolling(open_page: Open, tmp_path: Path, label: str, width: int) -> None:
+    write_report(renamed(learned(label)), tmp_path / "report.html")
+    page = open_page((tmp_path / "report.html").as_uri(), width).page
+    cut = page.locator("#people .scroll").evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
+    assert cut == [0, 0]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

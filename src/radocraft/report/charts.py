@@ -17,6 +17,7 @@ from radocraft.report.numbers import plain
 
 WIDTH, HEIGHT = 420.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 12.0, 44.0
+_FEW = 3
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -72,7 +73,10 @@ class Axis:
             ticks = [(value, plain(value)) for value in fine]
         else:
             ticks = [(10.0**at, _power(at)) for at in range(first, last + 1, math.ceil((last - first) / 6))]
-        return cls(title, low, high, tuple(tick for tick in ticks if low <= tick[0] <= high), log=True)
+        inside = [tick for tick in ticks if low <= tick[0] <= high]
+        if len(inside) < _FEW:  # the range is narrow: round steps, as on a linear axis
+            inside = [tick for tick in cls.over(title, (low, high)).ticks if low <= tick[0] <= high]
+        return cls(title, low, high, tuple(inside), log=True)
 
     def place(self, value: float) -> float:
         """Where a value stands, 0 at the low end and 1 at the high one."""

@@ -110,7 +110,8 @@ def _grouping(model: Record) -> Element:
     rows = [(one.name, ", ".join(one.codes[:_CODES]) + (", …" if len(one.codes) > _CODES else "")) for one in shared]
     rolled = int((model.block_codes == ROLLED).any(axis=1).sum())
     words = (
-        f"{rolled:,} of the blocks hold “any” in some shared feature: a peer had rolled up what was small there."
+        f"{rolled:,} of the blocks {'holds' if rolled == 1 else 'hold'} “any” in some shared feature: "
+        "a peer had rolled up what was small there."
         if rolled
         else "No block had to be made coarser."
     )

@@ -24,7 +24,8 @@ def people(model: Record) -> Section | None:
         return None
     children: list[Child] = [tag("p", _words(model.population), class_="lead")]
     cards = [_shares(model), _tests(model)]
-    children.append(tag("div", [card for card in cards if card is not None], class_="pair"))
+    shape = "people" if len(_shown(model)) > 1 else "pair people"
+    children.append(tag("div", [card for card in cards if card is not None], class_=shape))
     return Section("people", "Whom it speaks of", children)
 
 
@@ -45,9 +46,14 @@ def _words(population: tuple[Seen, ...]) -> str:
     )
 
 
-def _shares(model: Record) -> Element:
+def _shown(model: Record) -> tuple[str, ...]:
+    """The labels of which shares are told: one of two, or the first few."""
     names = model.contract.label.names if model.contract.label.codes != (0,) else ()
-    shown = names[-1:] if len(names) == 2 else names[:_LABELS]
+    return names[-1:] if len(names) == 2 else names[:_LABELS]
+
+
+def _shares(model: Record) -> Element:
+    shown = _shown(model)
     heads = ("People of", "#Count for", *(f"#{model.contract.label.column} {name}" for name in shown))
     rows: list[list[Child]] = [
         [
@@ -93,6 +99,7 @@ def _tests(model: Record) -> Element | None:
         for found in model.differences
     ]
     words = (
+        "A signature is a row’s codes of all shared features. "
         f"G of the two peers’ counts, on its degrees of freedom. Chance gives a p below {CHANCE:g} once in a thousand "
         "times; then they saw different people, and no sum can repair that."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 from xml.etree.ElementTree import Element
 
 from radocraft.model.record import Record, Tuned
@@ -65,7 +66,7 @@ def _settings(model: Record) -> Element:
 
 def _commands(model: Record) -> Iterator[str]:
     yield f"pip install radocraft=={model.radocraft}"
-    words = ["radocraft learn --contract contract.toml", *(f"{peer}.part.parquet" for peer in model.peers)]
+    words = ["radocraft learn --contract contract.toml", *(quote(f"{peer}.part.parquet") for peer in model.peers)]
     words.append(f"--method {model.method}")
     settings = model.settings
     if model.validation is not None:
@@ -78,7 +79,7 @@ def _commands(model: Record) -> Iterator[str]:
         words.append("--regularisation tuned" if model.tuning else "--regularisation identity")
     yield " \\\n  ".join([*words, "-o model.json"])
     if model.second_round is not None:
-        counts = " ".join(f"{peer}.scores.json" for peer in model.peers)
+        counts = " ".join(quote(f"{peer}.scores.json") for peer in model.peers)
         yield f"radocraft recalibrate model.json {counts} -o model.json"
     yield "radocraft report model.json -o report.html"
 

@@ -11,6 +11,7 @@ from radocraft import Contract, Model, Part, Policy, craft, learn, release
 from radocraft.arrays import Floats
 
 kinds = np.array(["low", "middle", "high"])
+LONG = "Second National Pharmacy & Sons"
 Values = Callable[[Floats, Floats], Any]
 CONTRACT = Contract.parse("""
 name = "back <within> 30 days & more"
@@ -88,3 +89,8 @@ def learned(how: str = "matching") -> Model:
     if how == "linked":
         return learn(parts(), CONTRACT, linked=rows().slice(0, 300))
     return learn(parts(), CONTRACT, caution=1.0)
+
+
+def renamed(model: Model) -> Model:
+    """The same with a peer of a long name."""
+    return Model.model_validate_json(model.model_dump_json().replace("pharmacy", LONG))

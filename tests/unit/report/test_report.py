@@ -1,11 +1,12 @@
 """The report says what the model file holds, whatever stands in it, and asks nobody for anything."""
 
 import re
+import shlex
 from html.parser import HTMLParser
 
 import pyarrow as pa
 import pytest
-from tests.unit.report.models import CONTRACT, learned, rows
+from tests.unit.report.models import CONTRACT, LONG, learned, renamed, rows
 
 from radocraft import Part, craft, example_peers, learn, recalibrate, release, report, tell_scores
 from radocraft.report.charts import Axis
@@ -108,6 +109,14 @@ def test_a_number() -> None:
     assert said == pytest.approx(spread.std(), rel=0.05)
 
 
+def test_the_commands_can_be_pasted_whatever_a_peer_is_called() -> None:
+    page = Reader(report(renamed(learned("classes"))))
+    (command,) = re.findall(r"radocraft learn .*?-o model.json", page.text, flags=re.DOTALL)
+    words = shlex.split(command)
+    assert f"{LONG}.part.parquet" in words
+    assert words[-2:] == ["-o", "model.json"]
+
+
 def test_nothing_in_a_contract_becomes_markup() -> None:
     page = Reader(report(learned()))
     assert page.tags.count("script") == 1
@@ -190,10 +199,10 @@ def test_an_axis_of_counts_has_whole_ticks(most: int) -> None:
     assert 2 <= len(axis.ticks) <= 6
 
 
-@pytest.mark.parametrize("values", [(1e-6, 1e3), (160.0, 760.0), (10.0, 10.0), (1.0, 60_000.0)])
+@pytest.mark.parametrize("values", [(1e-6, 1e3), (160.0, 760.0), (25.0, 52.0), (10.0, 10.0), (1.0, 60_000.0)])
 def test_a_log_axis_has_ticks_inside(values: tuple[float, float]) -> None:
     axis = Axis.powers("", values)
-    assert axis.ticks
+    assert len(axis.ticks) >= 2
     assert all(0 <= axis.place(at) <= 1 for at, _ in axis.ticks)
 
 
