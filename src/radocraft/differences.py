@@ -8,6 +8,9 @@ once with blocks pooled by label, once by signature. Peers with the same people
 have equal counts and G near 0. Two samples of one population pass a p of 0.001
 once in a thousand times. Sums cannot repair a difference: a model learned from
 both speaks of a population with the blocks' weights, which is neither peer's own.
+
+Counts with noise for differential privacy differ by that noise alone more than
+chance allows, so peers whose counts are noisy are not compared.
 """
 
 from __future__ import annotations
@@ -28,10 +31,11 @@ CHANCE = 0.001
 
 
 def compare_peers(blocks: Blocks) -> Iterator[Difference]:
-    """Every pair of peers, by label where both have it, and by signature."""
+    """Every pair of peers without noise, by label where both have it, and by signature."""
     by_label = number_rows(blocks.labels[:, None])
     by_signature = number_rows(blocks.codes)
-    for one, other in combinations(range(len(blocks.cells)), 2):
+    exact = [at for at, cells in enumerate(blocks.cells) if not cells.noise]
+    for one, other in combinations(exact, 2):
         pair = (blocks.peers[one], blocks.peers[other])
         counts = np.maximum(blocks.rows[[one, other]].astype(np.float64), 0.0)
         kinds: tuple[tuple[Literal["labels", "signatures"], Ints], ...]

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 from scipy.stats import chi2_contingency
 
-from radocraft import Contract, Model, Part, craft, learn, release
+from radocraft import Contract, Model, Part, Policy, craft, learn, make_release, release, report
 from radocraft.differences import g_test
+from radocraft.policy.rules import Privacy
 
 CONTRACT = Contract.parse("""
 name = "who"
@@ -80,3 +81,23 @@ def test_the_file_holds_the_statistic() -> None:
     worst = min(model.differences, key=lambda difference: difference.p)
     assert worst.peers == ("one", "two")
     assert worst.p < 1e-6
+
+
+def test_noisy_counts_are_not_held_against_chance() -> None:
+    """The noise of differential privacy is no sampling: the same people differed by it, and the model said so."""
+    fixed = '{ kind = "numeric", centre = 0, scale = 1 }'
+    contract = Contract.parse(f"""
+name = "who"
+label = {{ column = "y", positive = 1, negative = 0 }}
+shared = [{{ name = "s", categories = [0, 1, 2] }}]
+peers.one.features = {{ u = {fixed} }}
+peers.two.features = {{ v = {fixed} }}
+""")
+    table = people(3000, 0)
+    private = Policy(mode="differential-privacy", ledger="unused", privacy=Privacy(epsilon=0.5))
+    released = [make_release(table, contract, "one", private), make_release(table, contract, "two", Policy())]
+    sealed = [Part.seal(one, ledger=policy.ledger) for one, policy in zip(released, (private, Policy()), strict=True)]
+    model = learn(sealed, contract)
+    assert not told(model)
+    assert model.differences == ()
+    assert "one added noise to the counts" in report(model)

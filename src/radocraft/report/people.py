@@ -14,6 +14,7 @@ from radocraft.report.markup import Child, tag
 from radocraft.report.numbers import listed
 from radocraft.report.page import Section, scrolling, table
 
+PRIVATE = "differential-privacy"
 _SAME = 0.005
 _LABELS = 4
 
@@ -22,25 +23,31 @@ def people(model: Record) -> Section | None:
     """The section on the population; none for a model file of before it was kept."""
     if not model.population:
         return None
-    children: list[Child] = [tag("p", _words(model.population), class_="lead")]
+    noisy = [origin.peer for origin in model.learned_from if origin.gate and origin.gate.mode == PRIVATE]
+    children: list[Child] = [tag("p", _words(model.population, noisy), class_="lead")]
     cards = [_shares(model), _tests(model)]
     shape = "people" if len(_shown(model)) > 1 else "pair people"
     children.append(tag("div", [card for card in cards if card is not None], class_=shape))
     return Section("people", "Whom it speaks of", children)
 
 
-def _words(population: tuple[Seen, ...]) -> str:
+def _words(population: tuple[Seen, ...], noisy: list[str]) -> str:
     counting = [seen for seen in population if seen.counts > 0]
     silent = listed([seen.peer for seen in population if not seen.counts])
     lacking = f" Without the label, rows do not count in the weights: {silent}." if silent else ""
-    if all(seen.apart < _SAME for seen in counting):
+    if not noisy and all(seen.apart < _SAME for seen in counting):
         return (
             "All who count saw the same kind of people, block by block, and the model is of them: "
             f"each block counts with the rows it has there.{lacking}"
         )
     shares = listed([f"{seen.peer} for {seen.counts:.0%}" for seen in counting])
+    opening = (
+        f"Whether the peers saw the same people cannot be told: {listed(noisy)} added noise to the counts."
+        if noisy
+        else "The peers saw different people."
+    )
     return (
-        "The peers saw different people. A block counts with its rows at each of them, averaged over their columns "
+        f"{opening} A block counts with its rows at each of them, averaged over their columns "
         f"(the weight u): {shares} of the whole. The model is of that mixture, which is nobody’s own; what it says of "
         f"the average there need not hold at one peer.{lacking}"
     )
