@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.unit.report.models import learned
 
 from radocraft.cli import main
 
@@ -115,3 +116,12 @@ def test_a_peer_labels_its_own_rows(tmp_path: Path, run) -> None:  # type: ignor
     code, said = run("craft", "-c", contract, "-p", "one", tmp_path / "one.csv", "-o", one, "--proportions", one)
     assert code == 3
     assert "holds the label" in said
+
+
+def test_scores_of_a_number_are_told_in_its_units_and_pieces_of_a_curve_are_explained(tmp_path: Path, run) -> None:  # type: ignore[no-untyped-def]
+    learned("number").save(tmp_path / "model.json")
+    said = run("explain", tmp_path / "model.json")[1]
+    by_block = said.split("By block (mean)")[1]
+    assert "+1,1" in by_block
+    assert ".00 " not in by_block
+    assert "Pieces of a curve (pressure)" in said.replace("\n", " ")

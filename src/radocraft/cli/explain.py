@@ -10,9 +10,13 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
+from radocraft.labels import Number
 from radocraft.model import Explanation, Model
 from radocraft.model import explain as explain_model
 from radocraft.model.record import Estimate, Outlook, Validated, Weight
+from radocraft.report.numbers import each, signed
+
+_IN_UNITS = "in the units of the label"
 
 
 def explain(
@@ -37,6 +41,9 @@ def explain(
     print_validation(read)
     print_effects(read)
     out.print(_features(read, told, top))
+    out.print("Effect: what one standard deviation more of a column adds to the score.")
+    if curves := sorted({c.feature for c in told.coefficients[:top] if c.name.startswith(f"{c.feature}~")}):
+        out.print(f"Pieces of a curve ({', '.join(curves)}) mean little one by one: radocraft report {model} draws it.")
     out.print(_blocks(read, told, top))
 
 
@@ -49,7 +56,7 @@ def _features(model: Model, told: Explanation, top: int) -> Table:
         grid = Table("feature", "peer", *effects, title="By feature", title_justify="left")
     for c in told.coefficients[:top]:
         raw = _each(c.raw, "+.4g") if isinstance(model.intercept, float) else []
-        grid.add_row(c.name, c.peer or "shared", *_each(c.effect, "+.3f"), *raw)
+        grid.add_row(c.name, c.peer or "shared", *_each(c.effect, _form(model, "+.3f")), *raw)
     return grid
 
 
@@ -60,15 +67,21 @@ def _blocks(model: Model, told: Explanation, top: int) -> Table:
     scores = ["score"] if single else [f"score of {name}" for name in model.contract.label.names]
     keys = ", ".join(shared.name for shared in model.contract.shared) or "block"
     grid = Table(keys, "label", "weight", *names, *scores, title="By block (mean)", title_justify="left")
+    form = _form(model, "+.2f")
     for block in told.blocks[:top]:
         where = ", ".join(block.signature.values())
-        parts = [text for name in names for text in _each(block.contributions[name], "+.2f")]
-        grid.add_row(where or "all", block.label, f"{block.weight:,.0f}", *parts, *_each(block.score, "+.2f"))
+        parts = [text for name in names for text in _each(block.contributions[name], form)]
+        grid.add_row(where or "all", block.label, f"{block.weight:,.0f}", *parts, *_each(block.score, form))
     return grid
 
 
+def _form(model: Model, usual: str) -> str:
+    """Scores of a class are about 1; those of a number are in its units, whatever these are."""
+    return _IN_UNITS if isinstance(model.contract.label, Number) else usual
+
+
 def _each(weight: Weight, form: str) -> list[str]:
-    return [format(number, form) for number in (weight if isinstance(weight, tuple) else (weight,))]
+    return [signed(number) if form == _IN_UNITS else format(number, form) for number in each(weight)]
 
 
 def print_certificate(model: Model) -> None:
