@@ -223,7 +223,7 @@ def _pairwise_error(fold: Fold) -> float:
         sums = tally.sums * rows / np.maximum(tally.present, 1)
         outer = np.column_stack([contract.encode_shared(tally.codes), np.ones(len(rows))])
         moments = whole.moments.copy()
-        counts = np.maximum(tally.moments[width:, width:], 1)
+        counts = np.maximum(tally.moments[width : 2 * width, width : 2 * width], 1)
         moments[:width, :width] = tally.moments[:width, :width] / counts * tally.total
         moments[:width, width:] = (sums / rows).T @ (outer * rows)
         moments[width:, :width] = moments[:width, width:].T

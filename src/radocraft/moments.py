@@ -68,6 +68,17 @@ def spread(product: Floats, width: int, gaps: Sequence[int]) -> Floats:
     return out
 
 
+def beside_usual(moments: Floats, width: int) -> Floats:
+    """Moments of (values, present, usual) from those of (values and usual, both present), where usual is never missing.
+
+    ``width`` is the number of values; see `radocraft.usual` for what is usual.
+    """
+    wide = len(moments) // 2
+    kept = np.r_[:width, wide : wide + width, width:wide]
+    out: Floats = moments[np.ix_(kept, kept)]
+    return out
+
+
 def dense(batch: pa.RecordBatch) -> Floats:
     """A batch as a matrix, missing values as NaN."""
     out = np.empty((batch.num_rows, batch.num_columns))

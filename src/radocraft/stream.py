@@ -23,7 +23,7 @@ from sqlglot import exp
 from radocraft.arrays import Floats, Ints
 from radocraft.encoding import Reader
 from radocraft.expressions import whole
-from radocraft.moments import lift, spread
+from radocraft.moments import beside_usual, lift, spread
 from radocraft.progress import Progress, quiet
 from radocraft.sources import Source
 from radocraft.sources.base import ROWS
@@ -97,8 +97,7 @@ def stream_totals(source: Source, reader: Reader, shift: Shift, progress: Progre
     rows = running.rows
     seen = np.flatnonzero(rows[:-1])
     codes, labels = grid.blocks(seen)
-    width, wide = len(values), len(named)
-    kept = np.r_[:width, wide : wide + width]
+    width = len(values)
     present = running.present(seen)[:, :width]
     others = present.copy()
     others[:, shift.counted] -= running.sums[seen, width:wide].astype(np.int64)
@@ -109,7 +108,7 @@ def stream_totals(source: Source, reader: Reader, shift: Shift, progress: Progre
         sums=running.sums[seen, :width],
         present=present,
         others=others,
-        moments=running.moments[np.ix_(kept, kept)],
+        moments=beside_usual(running.moments, width),
         unlabelled=bool((labels == grid.unlabelled).any()),
         misread=bool(rows[-1]),
     )

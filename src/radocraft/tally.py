@@ -5,11 +5,13 @@ so a peer crafts new rows onto yesterday's tally, and a cluster in pieces.
 
 Per block (signature and label) it holds the number of rows, and per private
 column the sum of its values and how many were present. Over the whole table it
-holds the moments of (values, present): with ``v`` the values, 0 where missing,
-and ``e`` the indicators of presence, the matrix sum over rows of
-``(v, e) (v, e)^T``. Where most rows of a column have one value it knows that value
-and, per block, how many rows have another (see `usual`). The moments of the shared features need no room of their
-own: a shared feature is constant in a block, so block sums give them exactly.
+holds the moments of (values, present, usual): with ``v`` the values, 0 where
+missing, ``e`` the indicators of presence, and ``u`` those of the usual value, for
+the columns that have one (see `usual`), the matrix sum over rows of
+``(v, e, u) (v, e, u)^T``. Of such a column it knows, per block, how many rows have
+another value; the moments say in how many rows two columns have. The moments of
+the shared features need no room of their own: a shared feature is constant in a
+block, so block sums give them exactly.
 
 Values are kept as ``(x - origin) / unit``. For columns whose centre and scale
 come from the data the origin is a guess from a sample, which only keeps large
@@ -27,17 +29,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from radocraft.arrays import Floats, Ints, Numbers, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Constants
 from radocraft.errors import ContractMismatch, FileError
-from radocraft.moments import second_moments
+from radocraft.moments import beside_usual, second_moments
 from radocraft.pieces import Piece, check_new
 from radocraft.storage import writing
 from radocraft.usual import other_than, usual_values
 
-_VERSION = 2
+_VERSION = 3
 _ALIKE = 1e-9
 _ARRAYS = ("codes", "labels", "rows", "sums", "present", "others", "moments", "origin", "unit", "usual")
 
@@ -59,7 +62,7 @@ class Tally:
     others
         Per block and column: number of present values that are not the usual one.
     moments
-        Over the table: second moments of (values, present), 2d by 2d.
+        Over the table: second moments of (values, present, usual), the last of columns with a usual value alone.
     origin, unit
         A value is kept as (x - origin) / unit.
     usual
@@ -94,6 +97,7 @@ class Tally:
         present = ~np.isnan(values)
         origin: Floats = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
         shifted, usual = values - origin, usual_values(values)
+        indicators = (values == usual)[:, ~np.isnan(usual)]
         keys = np.column_stack([codes, labels])
         block = number_rows(keys)
         first = first_of_each(block)
@@ -107,7 +111,7 @@ class Tally:
             sums=add_up(np.where(present, shifted, 0.0), block, len(first)),
             present=add_up(present.astype(np.int64), block, len(first)),
             others=add_up(other_than(values, usual).astype(np.int64), block, len(first)),
-            moments=second_moments(shifted),
+            moments=beside_usual(second_moments(np.hstack([shifted, indicators])), len(columns)),
             origin=origin,
             unit=np.ones(len(columns)),
             usual=usual,
@@ -117,6 +121,13 @@ class Tally:
     def total(self) -> int:
         """Rows in all."""
         return int(self.rows.sum())
+
+    @property
+    def lines(self) -> Ints:
+        """Per column the line of the moments where the indicator of its usual value stands, -1 if it has none."""
+        counted = ~np.isnan(self.usual)
+        out: Ints = np.where(counted, 2 * len(self.columns) + np.cumsum(counted) - 1, -1)
+        return out
 
     @property
     def second(self) -> Floats:
@@ -135,16 +146,28 @@ class Tally:
     def counted_from(self, usual: Floats) -> Tally:
         """The same tally with other usual values; where they cannot be told from the rest, without."""
         same = (self.usual == usual) | (np.isnan(self.usual) & np.isnan(usual))
-        turned = ~same & (self.second == usual)
+        turned = ~same & (np.abs(self.second - usual) <= _ALIKE * np.abs(self.usual - usual))
+        never = ~same & (self.others.sum(axis=0) == 0)  # all rows have what was usual so far
         others = np.where(turned, self.present - self.others, np.where(same, self.others, self.present))
-        return replace(self, usual=np.where(same | turned, usual, np.nan), others=others)
+        usual, kept = np.where(same | turned | never, usual, np.nan), same.astype(np.float64) - turned
+        return self.recounted(usual, others, (np.zeros_like(kept), turned.astype(np.float64), kept))
+
+    def recounted(self, usual: Floats, others: Ints, by: tuple[Floats, Floats, Floats]) -> Tally:
+        """The same tally with other usual values; their indicators are a v + b e + c u, where ``by`` is (a, b, c)."""
+        width, counted, lines = len(self.columns), np.flatnonzero(~np.isnan(usual)), self.lines
+        change = np.zeros((len(counted), len(self.moments)))
+        for line, at in zip(change, counted, strict=True):
+            line[[at, width + at]] = by[0][at], by[1][at]
+            if lines[at] >= 0:
+                line[lines[at]] = by[2][at]
+        new = csr_array(np.vstack([np.eye(2 * width, len(self.moments)), change]))
+        return replace(self, usual=usual, others=others, moments=new @ self.moments @ new.T)
 
     def rebased(self, origin: Floats, unit: Floats) -> Tally:
         """The same tally with values kept as (x - origin) / unit."""
         stretch, shift = self.unit / unit, (self.origin - origin) / unit
-        upper = np.hstack([np.diag(stretch), np.diag(shift)])
-        lower = np.hstack([np.zeros_like(upper[:, : len(shift)]), np.eye(len(shift))])
-        change = np.vstack([upper, lower])
+        change, width = np.eye(len(self.moments)), len(shift)
+        change[:width, : 2 * width] = np.hstack([np.diag(stretch), np.diag(shift)])
         return replace(
             self,
             sums=self.sums * stretch + self.present * shift,
@@ -161,7 +184,10 @@ class Tally:
         if self.constants != other.constants:
             raise ContractMismatch("The two tallies took knots or units from different data; craft one onto the other.")
         check_new(self.pieces, other.pieces)
-        other = other.rebased(self.origin, self.unit).counted_from(self.usual)
+        other = other.rebased(self.origin, self.unit)
+        agreed = other.counted_from(self.usual).usual
+        agreed = np.where(np.isnan(agreed), self.counted_from(other.usual).usual, agreed)
+        mine, other = self.counted_from(agreed), other.counted_from(agreed)
         keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
         block = number_rows(keys)
         first = first_of_each(block)
@@ -176,9 +202,9 @@ class Tally:
             rows=pooled(self.rows, other.rows),
             sums=pooled(self.sums, other.sums),
             present=pooled(self.present, other.present),
-            others=pooled(self.counted_from(other.usual).others, other.others),
+            others=pooled(mine.others, other.others),
             usual=other.usual,
-            moments=self.moments + other.moments,
+            moments=mine.moments + other.moments,
             pieces=self.pieces + other.pieces,
         )
 

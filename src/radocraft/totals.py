@@ -19,6 +19,7 @@ from radocraft.arrays import Floats, Ints
 from radocraft.encoding import Reader
 from radocraft.expressions import Kind, double, moved
 from radocraft.features import Interact, Numeric
+from radocraft.moments import beside_usual
 from radocraft.progress import Progress, quiet
 from radocraft.sources import Source
 from radocraft.sources.base import ROWS
@@ -26,7 +27,7 @@ from radocraft.sources.base import ROWS
 
 @dataclass(frozen=True)
 class Totals:
-    """Rows, sums, values present and other than usual of every block, and the moments of (values, present).
+    """Rows, sums, values present and other than usual of every block, and the moments of (values, present, usual).
 
     ``unlabelled`` is whether some row has no agreed label, ``misread`` whether
     some cell has no reading.
@@ -82,11 +83,12 @@ def ask_totals(source: Source, reader: Reader, shift: Shift, progress: Progress 
         return totals
     count = int(totals.rows.sum())
     gaps = np.flatnonzero(totals.present.sum(axis=0) < count).tolist()
-    return replace(totals, moments=_ask_moments(source, values, gaps, count, progress))
+    moments = _ask_moments(source, values, gaps, count, progress)
+    return replace(totals, moments=beside_usual(moments, totals.sums.shape[1]))
 
 
 def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, exp.Select]:
-    """The totals without moments, and the statement of the values behind them.
+    """The totals without moments, and the statement of the values behind them, and of which are usual.
 
     NaN makes a sum NaN, so it shows; columns of numbers are taken to be free of
     it, and only when a sum is not finite are they read anew, asking every value.
@@ -114,7 +116,7 @@ def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, ex
         unlabelled=blocks.column("label").null_count > 0,
         misread="misread" in blocks.column_names and bool(np.any(blocks.column("misread").to_numpy())),
     )
-    return totals, value_statement(now, values)
+    return totals, value_statement(now, [*values, *usual.values()])
 
 
 def hopeful_kinds(reader: Reader) -> dict[str, Kind]:
@@ -137,7 +139,7 @@ def block_statement(source: Source, reader: Reader, values: list[exp.Expr], usua
     misread = reader.misread()
     asked = [] if misread is None else [misread.as_("misread")]
     summed = [value.copy().as_(f"value_{at}") for at, value in enumerate(values)]
-    summed += [one.as_(name) for name, one in usual.items()]
+    summed += [one.copy().as_(name) for name, one in usual.items()]
     inner = exp.select(*keys, *asked, *summed).from_(reader.rows(ROWS))
     names = [key.alias for key in keys]
     totals = [exp.func("COUNT", exp.Star()).as_("rows")]
@@ -152,7 +154,7 @@ def block_statement(source: Source, reader: Reader, values: list[exp.Expr], usua
 
 
 def value_statement(reader: Reader, values: list[exp.Expr]) -> exp.Select:
-    """The columns to be summed, of every row."""
+    """The columns to be summed and multiplied, of every row."""
     named = [value.copy().as_(f"value_{at}") for at, value in enumerate(values)]
     return exp.select(*named).from_(reader.rows(ROWS))
 

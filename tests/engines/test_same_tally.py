@@ -107,6 +107,8 @@ shared = [{{ name = "s", categories = [0, 1, 2] }}, {{ name = "t", edges = [2, 3
 """)
     rng = np.random.default_rng(1)
     columns = {f"x{at:02}": pa.array(rng.normal(3.0 * at, 1 + at, rows)) for at in range(width)}
+    columns["x00"] = pa.array(np.where(rng.random(rows) < 0.3, rng.normal(size=rows), 2.5))
+    columns["x02"] = pa.array([None if at % 5 == 0 else max(at - 200.0, 0.0) for at in range(rows)], pa.float64())
     columns["x01"] = pa.array([None if at % 7 == 0 else float(at) for at in range(rows)], pa.float64())
     steps = pa.array([None if at % 11 == 0 else at % 6 for at in range(rows)], pa.int32())
     return contract, pa.table({"y": rng.integers(0, 2, rows), "s": rng.integers(0, 3, rows), "t": steps, **columns})
@@ -126,7 +128,9 @@ def test_narrow_and_wide_moments_are_exact(
         exact.rows[block] = exact.rows.get(block, 0) + 1
         values = [np.nan if row[name] is None else row[name] for name in names]
         exact.values.setdefault(block, []).append(values)
-    assert_exact(craft(hold(engine, rows, tmp_path, request), contract, "bank"), exact)
+    tally = craft(hold(engine, rows, tmp_path, request), contract, "bank")
+    np.testing.assert_array_equal(tally.usual, [2.5, np.nan, 0.0, *[np.nan] * (width - 3)])
+    assert_exact(tally, exact)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])

@@ -172,6 +172,9 @@ def assert_exact(tally: Tally, exact: Exact, tolerance: float = 1e-9) -> None:
             held = [value for value in held if not math.isnan(value)]
             assert based.present[at, column] == len(held)
             assert math.isclose(based.sums[at, column], math.fsum(held), abs_tol=tolerance * max(len(held), 1))
+        for column in np.flatnonzero(~np.isnan(tally.usual)):
+            held = [row[column] for row in exact.values[block] if not math.isnan(row[column])]
+            assert tally.others[at, column] == sum(value != tally.usual[column] for value in held)
     assert_moments(based, everything, centre, scale, tolerance)
 
 
@@ -192,9 +195,12 @@ def assert_moments(
     for row in everything:
         units = [(value - c) / s for value, c, s in zip(row, centre, scale, strict=True)]
         lifted.append(
-            [0.0 if math.isnan(value) else value for value in units] + [float(not math.isnan(value)) for value in units]
+            [0.0 if math.isnan(value) else value for value in units]
+            + [float(not math.isnan(value)) for value in units]
+            + [float(value == usual) for value, usual in zip(row, based.usual, strict=True) if not math.isnan(usual)]
         )
     columns = list(zip(*lifted, strict=True))
+    assert based.moments.shape == (len(columns), len(columns))
     for at, left in enumerate(columns):
         for other, right in enumerate(columns):
             wanted = math.fsum(a * b for a, b in zip(left, right, strict=True))

@@ -38,6 +38,13 @@ def tally(contract):
     )
 
 
+def moments_of(values, usual):
+    """Second moments of (values, present, usual)."""
+    present = ~np.isnan(values)
+    lines = np.hstack([np.where(present, values, 0.0), present, usual])
+    return lines.T @ lines
+
+
 @given(VALUES)
 def test_second_moments_are_those_of_values_and_presence(values):
     present = ~np.isnan(values)
@@ -53,7 +60,7 @@ def test_rows_in_memory(tally):
     np.testing.assert_allclose(raw.sums, [[6.0, 9.0], [3.0, 0.0]], atol=1e-12)
     np.testing.assert_array_equal(raw.present, [[2, 2], [1, 0]])
     np.testing.assert_allclose(raw.moments[:2, :2], [[35.0, 37.0], [37.0, 53.0]], rtol=1e-12)
-    np.testing.assert_allclose(raw.moments[:2, 2:], [[9.0, 6.0], [9.0, 9.0]], rtol=1e-12)
+    np.testing.assert_allclose(raw.moments[:2, 2:4], [[9.0, 6.0], [9.0, 9.0]], rtol=1e-12)
     assert tally.total == 3
 
 
@@ -62,9 +69,11 @@ def test_moving_the_origin_is_the_tally_of_moved_values(world, origin, unit):
     tally = world.tally(0)
     width = len(tally.columns)
     moved = tally.rebased(np.full(width, origin), np.full(width, unit))
-    values = (world.values[0][world.held[0]] - origin) / unit
+    raw = world.values[0][world.held[0]]
+    values = (raw - origin) / unit
     size = np.nanmax(np.abs(values), initial=1.0)
-    np.testing.assert_allclose(moved.moments, second_moments(values), rtol=1e-10, atol=1e-11 * size**2 * len(values))
+    expected = moments_of(values, (raw == tally.usual)[:, ~np.isnan(tally.usual)])
+    np.testing.assert_allclose(moved.moments, expected, rtol=1e-10, atol=1e-11 * size**2 * len(values))
     back = moved.rebased(tally.origin, tally.unit)
     np.testing.assert_allclose(back.sums, tally.sums, rtol=1e-10, atol=1e-11 * size * unit * len(values))
 
@@ -84,18 +93,58 @@ def test_tallies_of_two_contracts_or_two_peers_do_not_add(tally):
 def test_adding_does_not_depend_on_the_order(world):
     rows = world.held[0]
     one, other = world.tally(0, rows[:2]), world.tally(0, rows[2:])
-    first, second = one + other, (other + one).rebased(one.origin, one.unit)
+    first = one + other
+    second = (other + one).rebased(one.origin, one.unit).counted_from(first.usual)
     np.testing.assert_array_equal(first.codes, second.codes)
     np.testing.assert_array_equal(first.present, second.present)
     np.testing.assert_allclose(first.sums, second.sums, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(first.moments, second.moments, rtol=1e-9, atol=1e-8)
 
 
+def sparse_rows(seed, rows):
+    """Three columns: mostly 0, of two values, constant but for the last rows; some missing."""
+    rng = np.random.default_rng(seed)
+    values = np.column_stack(
+        [
+            np.where(rng.random(rows) < 0.3, rng.normal(size=rows), 0.0),
+            rng.choice([0.1, 0.3], rows),
+            np.where(np.arange(rows) < 0.8 * rows, 0.7, rng.normal(size=rows)),
+        ]
+    )
+    return np.where(rng.random(values.shape) < 0.1, np.nan, values)
+
+
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(20, 60), share=st.floats(0.1, 0.6))
+def test_pieces_know_in_how_many_rows_two_columns_are_both_other_than_usual(seed, rows, share):
+    """Also where another value is usual in a piece, or nothing else occurs there."""
+    values, cut = sparse_rows(seed, rows), int(share * rows)
+    contract = agree([3], [2])
+    pieces = [
+        Tally.of_rows(
+            contract,
+            "p0",
+            ("x0_0", "x0_1", "x0_2"),
+            codes=np.zeros((len(some), 1), dtype=np.int64),
+            labels=np.ones(len(some), dtype=np.int64),
+            values=some,
+        )
+        for some in (values[:cut], values[cut:])
+    ]
+    for one, other in (pieces, pieces[::-1]):
+        both = (one + other).rebased(np.zeros(3), np.ones(3))
+        counted = ~np.isnan(both.usual)
+        assert not np.isnan(both.usual[1]), "of two values one is usual, whichever"
+        expected = moments_of(values, (values == both.usual)[:, counted])
+        np.testing.assert_allclose(both.moments, expected, atol=1e-9)
+        others = (~np.isnan(values) & (values != both.usual)).sum(axis=0)
+        np.testing.assert_array_equal(both.others.sum(axis=0)[counted], others[counted])
+
+
 def test_a_tally_comes_back_from_its_file_to_the_bit(tally, contract, tmp_path):
     tally.save(tmp_path / "t.tally")
     again = Tally.load(tmp_path / "t.tally", contract)
     assert (again.fingerprint, again.peer, again.columns) == (tally.fingerprint, tally.peer, tally.columns)
-    for name in ("codes", "labels", "rows", "sums", "present", "moments", "origin", "unit"):
+    for name in ("codes", "labels", "rows", "sums", "present", "others", "moments", "origin", "unit", "usual"):
         np.testing.assert_array_equal(getattr(again, name), getattr(tally, name))
         assert getattr(again, name).dtype == getattr(tally, name).dtype
 

@@ -14,11 +14,12 @@ from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
 from radocraft.labels import Number
 from radocraft.policy.detail import even_sums
 from radocraft.policy.limits import Contributors, Counts, Limits
-from radocraft.policy.rare import Least, row_counts, without_rare, without_small_pairs
+from radocraft.policy.rare import Least, row_counts, without_rare
 from radocraft.policy.reasons import HeldBack, held_back
 from radocraft.policy.recoding import encoded_by, mixes_of, recode, released_cells
 from radocraft.policy.rolling import rolled_up
 from radocraft.policy.rules import Policy
+from radocraft.policy.together import without_small_pairs
 from radocraft.tally import Tally
 
 

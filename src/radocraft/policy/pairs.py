@@ -38,6 +38,23 @@ def hide_small(table: Floats, limit: int, hidden: Truths | None = None) -> Truth
     return hidden
 
 
+def hide_small_sums(rows: Floats, limit: int) -> Truths:
+    """Which sums, over so many rows each, to hide where their total is known: none hidden then stands on few.
+
+    Those over few rows, and the next larger ones until the hidden stand on enough together.
+
+    Examples
+    --------
+    >>> hide_small_sums(np.array([3.0, 0.0, 40.0, 12.0]), 10).astype(int)
+    array([1, 0, 0, 1])
+    """
+    hidden = (rows > 0.5) & (rows < limit - 0.5)
+    for at in np.argsort(rows, kind="stable"):
+        if 0.5 < rows[hidden].sum() < limit - 0.5:
+            hidden[at] |= rows[at] > 0.5
+    return hidden
+
+
 def _follows(hidden: Truths) -> Truths:
     """Hidden counts that follow from the margins and the counts shown."""
     at = np.argwhere(hidden)

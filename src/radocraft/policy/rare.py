@@ -10,16 +10,15 @@ with another category, or held back, before anything is released (`without_rare`
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
+from scipy.sparse import eye_array
 
-from radocraft.arrays import Floats, Ints, Truths, number_rows
+from radocraft.arrays import Ints, Truths, number_rows
 from radocraft.contract import Contract
 from radocraft.encoding import private_columns, summed_columns
 from radocraft.features import Boolean, Categorical, Feature, Interact
 from radocraft.policy.limits import Counts
-from radocraft.policy.pairs import filled, hide_small
 from radocraft.tally import Tally
 
 
@@ -59,48 +58,11 @@ def rarely(tally: Tally, counts: Counts, least: Least) -> Truths:
     return np.asarray(by_label | whole)
 
 
-def without_small_pairs(tally: Tally, contract: Contract, limit: int) -> Tally:
-    """The tally, in plain units, with small counts in tables of two private categories hidden.
-
-    The moment of two indicators is the number of rows that have both. Where such
-    a number is small it is hidden, with as many others as it takes, and filled in
-    as if the two features were unrelated; see `pairs`.
-    """
-    moments, width = tally.moments.copy(), len(tally.columns)
-    told = truths(tally, contract)
-    features = [
-        own
-        for feature, where in columns_by_feature(tally, contract).items()
-        for own in ([where] if _is(Categorical, feature, tally, contract) else [[at] for at in where if told[at]])
-    ]
-    for one, other in combinations(features, 2):
-        left, right = _as_categories(one, width), _as_categories(other, width)
-        table = np.rint(left @ tally.moments @ right.T)
-        hidden = hide_small(table, limit)
-        if hidden.any():
-            guess = np.outer(table.sum(axis=1), table.sum(axis=0))
-            change = (filled(table, hidden, guess) - table)[-len(one) :, -len(other) :]
-            moments[np.ix_(one, other)] += change
-            moments[np.ix_(other, one)] += change.T
-    return replace(tally, moments=moments)
-
-
-def _as_categories(where: list[int], width: int) -> Floats:
-    """Rows that turn (values, present) into indicators: of every category, or of the usual value and the other."""
-    if len(where) == 1:
-        picked = np.zeros((2, 2 * width))
-        picked[0, [where[0], width + where[0]]] = -1.0, 1.0
-        picked[1, where[0]] = 1.0
-        return picked
-    picked = np.zeros((len(where), 2 * width))
-    picked[np.arange(len(where)), where] = 1.0
-    return picked
-
-
 def plain_units(tally: Tally, contract: Contract) -> Tally:
     """The tally with usual values as 0, and truth values and categories as 0 and 1, so that their sums are counts."""
     held = contract.summed(tally.peer)
     usual, others = tally.usual.copy(), tally.others.copy()
+    value, present, kept = np.zeros_like(usual), np.zeros_like(usual), np.ones_like(usual)
     for at, column in enumerate(summed_columns(contract, tally.peer)):
         kind = held[column.feature]
         if isinstance(kind, Boolean | Categorical):
@@ -108,16 +70,16 @@ def plain_units(tally: Tally, contract: Contract) -> Tally:
             ones = count.astype(np.int64)
             usual[at] = float(isinstance(kind, Boolean) and 2 * ones.sum() >= tally.present[:, at].sum())
             others[:, at] = ones if usual[at] == 0.0 else tally.present[:, at] - ones
-    tally = replace(tally, usual=usual, others=others)
+            side = 2.0 * usual[at] - 1.0
+            value[at], present[at], kept[at] = side * tally.unit[at], 1.0 - usual[at] + side * tally.origin[at], 0.0
+    tally = tally.recounted(usual, others, (value, present, kept))
     second = tally.second
     two = ~np.isnan(second)
     product = np.array(
         [isinstance(held[c.feature], Interact) for c in summed_columns(contract, tally.peer)], dtype=bool
     )
     zero = product & ~two & (usual != 0.0)  # a product of three values or more: 0 is where a factor is
-    tally = replace(
-        tally, usual=np.where(zero, np.nan, usual), others=np.where(zero[None], tally.present, tally.others)
-    )
+    tally = tally.counted_from(np.where(zero, np.nan, usual))
     origin = np.where(zero, 0.0, np.where(np.isnan(usual), tally.origin, usual))
     return tally.rebased(origin, np.where(two, second - usual, np.where(product, 1.0, tally.unit)))
 
@@ -165,14 +127,18 @@ def next_merge(tally: Tally, where: list[int], least: Least) -> tuple[int, int] 
 
 def emptied(tally: Tally, at: int, into: int | None = None) -> Tally:
     """The tally, in plain units, with a column at 0 throughout; its rows count in another column, if one is given."""
-    sums, others, moments = tally.sums.copy(), tally.others.copy(), tally.moments.copy()
+    sums, others, lines = tally.sums.copy(), tally.others.copy(), tally.lines
+    change = eye_array(len(tally.moments), format="lil")
     if into is not None:
         sums[:, into] += sums[:, at]
         others[:, into] += others[:, at]
-        moments[into] += moments[at]
-        moments[:, into] += moments[:, at]
-    sums[:, at], others[:, at], moments[at], moments[:, at] = 0.0, 0, 0.0, 0.0
-    return replace(tally, sums=sums, others=others, moments=moments)
+        change[into, at] = 1.0
+        change[lines[into], [len(tally.columns) + at, lines[at]]] = -1.0, 1.0
+    sums[:, at], others[:, at], change[at, at] = 0.0, 0, 0.0
+    if lines[at] >= 0:
+        change[lines[at], [len(tally.columns) + at, lines[at]]] = 1.0, 0.0
+    change = change.tocsr()
+    return replace(tally, sums=sums, others=others, moments=change @ tally.moments @ change.T)
 
 
 def row_counts(tally: Tally, contract: Contract, least: Least) -> Counts:
