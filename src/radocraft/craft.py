@@ -1,7 +1,8 @@
 """From a peer's rows to its tally: sums by block, and moments.
 
 The table is read where it is, in one pass (`stream`) or two (`totals`),
-whichever is cheaper. Memory is bounded by blocks and columns, never by rows.
+whichever is cheaper; of columns of three values one is counted beside. Memory is
+bounded by blocks and columns, never by rows.
 """
 
 from __future__ import annotations
@@ -12,25 +13,28 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from radocraft.arrays import Floats, one_thread
+from radocraft.arrays import Floats, Ints, one_thread
 from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Column, Reader, summed_columns
 from radocraft.errors import ContractMismatch
+from radocraft.expressions import double
 from radocraft.features import Boolean, Categorical
 from radocraft.pieces import check_new
 from radocraft.progress import Progress, quiet
 from radocraft.ranking import Ranking
 from radocraft.settle import settle
 from radocraft.sources import Source, open_source
+from radocraft.sources.base import ROWS
 from radocraft.stream import stream_totals, streams
 from radocraft.tally import Tally
 from radocraft.totals import Shift, ask_blocks, ask_totals
-from radocraft.usual import usual_values
+from radocraft.usual import next_values, usual_values
 
 _SAMPLE = 10_000
 _FAR = 16.0
 _EXTREME = 100
+_ALIKE = 1e-9
 
 
 @one_thread
@@ -76,7 +80,7 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
     columns = summed_columns(contract, peer)
     check_columns(reader, source)
     reader = replace(reader, constants=onto.constants if onto else settle(source, reader))
-    shift = Shift(onto.origin, onto.unit, onto.usual) if onto else guess_shift(source, reader, columns)
+    shift = shift_as(onto, source, reader, columns) if onto else guess_shift(source, reader, columns)
     totals = (stream_totals if streams(source, reader) else ask_totals)(source, reader, shift, progress)
     check_rows(len(totals.rows), source)
     if totals.misread:
@@ -97,17 +101,26 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
         origin=shift.origin,
         unit=shift.unit,
         usual=shift.usual,
+        next=shift.next,
+        next_rows=totals.others.sum(axis=0),
         constants=reader.constants,
         pieces=source.pieces,
     )
+    tally = replace(tally, next_rows=ask_next_rows(source, reader, tally))
     return onto + tally if onto else tally
+
+
+def shift_as(tally: Tally, source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:
+    """How to move further rows, so that their tally adds to this one."""
+    after = next_values(ask_sample(source, reader, columns), tally.usual)
+    return Shift(tally.origin, tally.unit, tally.usual, np.where(np.isnan(tally.next), after, tally.next))
 
 
 def relabelled(tally: Tally, data: Any, contract: Contract, ranking: Ranking) -> Tally:
     """The tally of the same rows by signature and the label that a ranking gives them; moments do not change."""
     source = open_source(data)
     reader = Reader(contract, tally.peer, source.kinds(), tally.constants, ranking)
-    totals, _ = ask_blocks(source, reader, Shift(tally.origin, tally.unit, tally.usual))
+    totals, _ = ask_blocks(source, reader, Shift(tally.origin, tally.unit, tally.usual, tally.next))
     return replace(
         tally,
         codes=totals.codes,
@@ -137,7 +150,8 @@ def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> 
         rounded = np.where(step > 0, np.round(mean / step) * step, 0.0)
     origin = np.where(np.abs(mean) > _FAR * spread, rounded, 0.0)
     unit = np.where(np.abs(bits) > _EXTREME, np.where(agreed, spread, 2.0**bits), 1.0)
-    return Shift(origin, unit, usual_values(sample))
+    usual = usual_values(sample)
+    return Shift(origin, unit, usual, next_values(sample, usual))
 
 
 def mean_and_deviation(values: Floats) -> tuple[Floats, Floats]:
@@ -164,3 +178,16 @@ def ask_sample(source: Source, reader: Reader, columns: tuple[Column, ...]) -> F
     for at in asked:
         sample[:, at] = table.column(f"value_{at}").to_numpy()
     return sample
+
+
+def ask_next_rows(source: Source, reader: Reader, tally: Tally) -> Ints:
+    """How many rows have the next values; only of a column with yet another value need it be asked."""
+    out: Ints = np.where(np.isnan(tally.next), 0, tally.others.sum(axis=0))
+    same = np.abs(tally.second - tally.next) <= _ALIKE * np.abs(tally.usual - tally.next)
+    if len(asked := np.flatnonzero((out > 0) & ~same)):
+        values = reader.summed()
+        equal = {at: exp.EQ(this=values[at], expression=double(float(tally.next[at]))) for at in asked.tolist()}
+        counts = [exp.func("COUNT", exp.Case().when(one, double(1))).as_(f"rows_{at}") for at, one in equal.items()]
+        answer = source.table(exp.select(*counts).from_(reader.rows(ROWS)))
+        out[asked] = [answer.column(f"rows_{at}").to_pylist()[0] for at in equal]
+    return out

@@ -100,7 +100,7 @@ def stream_totals(source: Source, reader: Reader, shift: Shift, progress: Progre
     width = len(values)
     present = running.present(seen)[:, :width]
     others = present.copy()
-    others[:, shift.counted] -= running.sums[seen, width:wide].astype(np.int64)
+    others[:, shift.counted] -= running.sums[seen, width : len(named)].astype(np.int64)
     return Totals(
         codes=codes,
         labels=labels,

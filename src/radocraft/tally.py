@@ -38,11 +38,12 @@ from radocraft.errors import ContractMismatch, FileError
 from radocraft.moments import beside_usual, second_moments
 from radocraft.pieces import Piece, check_new
 from radocraft.storage import writing
-from radocraft.usual import other_than, usual_values
+from radocraft.usual import next_values, other_than, usual_values
 
 _VERSION = 3
 _ALIKE = 1e-9
-_ARRAYS = ("codes", "labels", "rows", "sums", "present", "others", "moments", "origin", "unit", "usual")
+_BLOCKS = ("codes", "labels", "rows", "sums", "present", "others")
+_ARRAYS = (*_BLOCKS, "moments", "origin", "unit", "usual", "next", "next_rows")
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Tally:
         A value is kept as (x - origin) / unit.
     usual
         Per column the value x that most rows have, NaN if there is none.
+    next, next_rows
+        Per column of two or three values the next value, NaN for other columns, and how many rows have it.
     constants
         What the contract leaves to the peer's data; see `settle`.
     pieces
@@ -86,6 +89,8 @@ class Tally:
     origin: Floats
     unit: Floats
     usual: Floats
+    next: Floats
+    next_rows: Ints
     constants: Constants = field(default_factory=dict)
     pieces: tuple[Piece, ...] = ()
 
@@ -115,6 +120,8 @@ class Tally:
             origin=origin,
             unit=np.ones(len(columns)),
             usual=usual,
+            next=(following := next_values(values, usual)),
+            next_rows=(values == following).sum(axis=0),
         )
 
     @property
@@ -131,17 +138,26 @@ class Tally:
 
     @property
     def second(self) -> Floats:
-        """Per column the value that all rows have which do not have the usual one; NaN if they differ.
+        """Per column the value that all rows have which do not have the usual one; NaN if they differ."""
+        return self._alike(self.usual, np.zeros(len(self.columns)), self.others.sum(axis=0))
 
-        With z the distance to the usual value and n other rows, (sum z)^2 = n sum z^2 exactly if all n are equal.
+    @property
+    def third(self) -> Floats:
+        """Per column the value that all rows have which have neither the usual one nor the next; NaN if they differ."""
+        return self._alike(self.next, self.next_rows, self.others.sum(axis=0) - self.next_rows)
+
+    def _alike(self, value: Floats, rows: Floats | Ints, rest: Ints) -> Floats:
+        """What the rest have beside rows with the usual value and some with this one; NaN if they differ.
+
+        With z the rest's distance to the value, (sum z)^2 = rest * sum z^2 exactly if all are equal.
         """
-        width, base = len(self.columns), (self.usual - self.origin) / self.unit
-        values, both, present = (np.diag(self.moments[rows, cols]) for rows, cols in _corners(width))
-        count = self.others.sum(axis=0)
-        first = self.sums.sum(axis=0) - self.present.sum(axis=0) * base
-        square = values - 2.0 * base * both + base**2 * present
-        alike = (count > 0) & (np.abs(first**2 - count * square) <= _ALIKE * count * square)
-        return np.where(alike, self.usual + self.unit * first / np.maximum(count, 1), np.nan)
+        width, base, step = len(self.columns), *((at - self.origin) / self.unit for at in (self.usual, value))
+        squares, both, present = (np.diag(self.moments[lines, others]) for lines, others in _corners(width))
+        known = self.present.sum(axis=0) - rows - rest
+        first = self.sums.sum(axis=0) - known * base - (rows + rest) * step
+        square = squares - 2.0 * step * both + step**2 * present - known * (base - step) ** 2
+        alike = (rest > 0) & (np.abs(first**2 - rest * square) <= _ALIKE * rest * square)
+        return np.where(alike, value + self.unit * first / np.maximum(rest, 1), np.nan)
 
     def counted_from(self, usual: Floats) -> Tally:
         """The same tally with other usual values; where they cannot be told from the rest, without."""
@@ -150,7 +166,19 @@ class Tally:
         never = ~same & (self.others.sum(axis=0) == 0)  # all rows have what was usual so far
         others = np.where(turned, self.present - self.others, np.where(same, self.others, self.present))
         usual, kept = np.where(same | turned | never, usual, np.nan), same.astype(np.float64) - turned
-        return self.recounted(usual, others, (np.zeros_like(kept), turned.astype(np.float64), kept))
+        tally = self.recounted(usual, others, (np.zeros_like(kept), turned.astype(np.float64), kept))
+        after = np.where(np.isnan(usual), np.nan, np.where(same, self.next, self.usual))
+        rows = np.where(same, self.next_rows, others.sum(axis=0))
+        return replace(tally, next=after, next_rows=np.where(np.isnan(after), 0, rows))
+
+    def next_from(self, value: Floats) -> Tally:
+        """The same tally with other next values; where they cannot be told from the rest, without."""
+        others, third = self.others.sum(axis=0), self.third
+        rest = others - self.next_rows
+        last = np.abs(third - value) <= _ALIKE * np.abs(self.next - value)
+        told = (others == 0) | (self.next == value) | (~np.isnan(self.next) & ((rest == 0) | ~np.isnan(third)))
+        rows = np.where(self.next == value, self.next_rows, np.where(last, rest, 0))
+        return replace(self, next=np.where(told, value, np.nan), next_rows=np.where(told, rows, 0))
 
     def recounted(self, usual: Floats, others: Ints, by: tuple[Floats, Floats, Floats]) -> Tally:
         """The same tally with other usual values; their indicators are a v + b e + c u, where ``by`` is (a, b, c)."""
@@ -188,6 +216,9 @@ class Tally:
         agreed = other.counted_from(self.usual).usual
         agreed = np.where(np.isnan(agreed), self.counted_from(other.usual).usual, agreed)
         mine, other = self.counted_from(agreed), other.counted_from(agreed)
+        after = other.next_from(mine.next).next
+        after = np.where(np.isnan(after), mine.next_from(other.next).next, after)
+        mine, other = mine.next_from(after), other.next_from(after)
         keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
         block = number_rows(keys)
         first = first_of_each(block)
@@ -204,6 +235,8 @@ class Tally:
             present=pooled(self.present, other.present),
             others=pooled(mine.others, other.others),
             usual=other.usual,
+            next=after,
+            next_rows=mine.next_rows + other.next_rows,
             moments=mine.moments + other.moments,
             pieces=self.pieces + other.pieces,
         )

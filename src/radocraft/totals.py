@@ -48,12 +48,14 @@ class Totals:
 class Shift:
     """What is summed is (value - origin) / unit, which keeps large numbers from cancelling.
 
-    Where most rows have the value ``usual`` (not NaN), the others are counted; see `usual`.
+    Where most rows have the value ``usual`` (not NaN), the others are counted, and in
+    all those that have the value ``next`` (not NaN); see `usual`.
     """
 
     origin: Floats
     unit: Floats
     usual: Floats
+    next: Floats
 
     def values(self, reader: Reader) -> list[exp.Expr]:
         """One expression for each column to be summed."""

@@ -137,6 +137,71 @@ def test_a_column_with_one_value_but_for_a_handful_of_rows_tells_nothing_of_them
     np.testing.assert_allclose(expected, 0.0, atol=1e-6)
 
 
+def with_three_values(values: tuple[float, ...], rows: tuple[int, ...], seed: int = 0) -> pa.Table:
+    """The table with so many rows that gained each of three values."""
+    gain = np.random.default_rng(seed).permutation(np.repeat(values, rows))
+    people = table(seed, len(gain))
+    return people.set_column(people.column_names.index("gain"), "gain", pa.array(gain))
+
+
+def counts_of_three(cells: Cells, values: tuple[float, ...]) -> np.ndarray:
+    """How many rows have each, from the number of rows, the sum and the sum of squares."""
+    at = cells.columns.index("gain")
+    told = [cells.total, cells.moments[at, -1], cells.moments[at, at]]
+    return np.linalg.solve(np.vander(values, 3, increasing=True).T, told)
+
+
+VALUES = [(0.0, 1.0, 2.0), (1.0, 3.5, 2.0), (-1.0, 1.0, 0.0)]
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("rows", [(400, 195, 5), (400, 191, 9), (301, 298, 1), (4, 298, 298), (585, 8, 7), (594, 3, 3)])
+def test_of_three_values_a_rare_one_is_not_counted(values, rows):
+    people = with_three_values(values, rows)
+    tally = craft(people, CONTRACT, "bank")
+    bare, safe = release(tally, CONTRACT, NONE), release(tally, CONTRACT)
+    np.testing.assert_allclose(counts_of_three(bare.cells, values), rows, atol=1e-6)
+    found = counts_of_three(safe.cells, values)
+    assert not any(small(np.array(true), 10) and abs(true - told) < 0.5 for true, told in zip(rows, found, strict=True))
+    assert any("'gain' has two values but for a few rows" in note for note in safe.notes)
+    assert not small(found, 10).any()
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_three_values_that_enough_rows_have_stay_exact(values):
+    rows = (350, 230, 20)
+    safe = release(craft(with_three_values(values, rows), CONTRACT, "bank"), CONTRACT)
+    np.testing.assert_allclose(counts_of_three(safe.cells, values), rows, atol=1e-6)
+    assert not safe.notes
+
+
+def test_a_third_value_that_no_sample_shows_is_found():
+    gain = np.r_[np.tile([0.0, 1.0], 6000), [2.0] * 4]
+    people = table(0, len(gain))
+    people = people.set_column(people.column_names.index("gain"), "gain", pa.array(gain))
+    tally = craft(people, CONTRACT, "bank")
+    at = tally.columns.index("gain")
+    assert (tally.usual[at], tally.next[at]) in ((0.0, 1.0), (1.0, 0.0))
+    assert tally.third[at] == pytest.approx(2.0)
+    assert counts_of_three(release(tally, CONTRACT, NONE).cells, (0.0, 1.0, 2.0))[2] == pytest.approx(4.0)
+    assert counts_of_three(release(tally, CONTRACT).cells, (0.0, 1.0, 2.0))[2] == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("cut", [30, 200, 420, 596])
+def test_pieces_that_show_other_values_know_the_three_of_the_whole(cut):
+    """In order of their values: a piece has one or two of them, and another usual one."""
+    values, rows = (0.0, 1.0, 2.0), (400, 195, 5)
+    people = with_three_values(values, rows).sort_by("gain")
+    for one, other in ((people.slice(0, cut), people.slice(cut)), (people.slice(cut), people.slice(0, cut))):
+        first = craft(one, CONTRACT, "bank")
+        for tally in (first + craft(other, CONTRACT, "bank"), craft(other, CONTRACT, "bank", onto=first)):
+            at = tally.columns.index("gain")
+            others, following = tally.others.sum(axis=0)[at], tally.next_rows[at]
+            assert sorted([tally.total - others, following, others - following]) == sorted(rows)
+            found = counts_of_three(release(tally, CONTRACT).cells, values)
+            assert not small(found, 10).any()
+
+
 def test_few_missing_values_are_not_counted():
     rows = table(0).to_pydict()
     rows["gain"][:3] = [None] * 3

@@ -109,13 +109,14 @@ shared = [{{ name = "s", categories = [0, 1, 2] }}, {{ name = "t", edges = [2, 3
     columns = {f"x{at:02}": pa.array(rng.normal(3.0 * at, 1 + at, rows)) for at in range(width)}
     columns["x00"] = pa.array(np.where(rng.random(rows) < 0.3, rng.normal(size=rows), 2.5))
     columns["x02"] = pa.array([None if at % 5 == 0 else max(at - 200.0, 0.0) for at in range(rows)], pa.float64())
+    columns["x03"] = pa.array([9 if at % 10 == 3 else int(at % 3 == 0) for at in range(rows)], pa.int64())
     columns["x01"] = pa.array([None if at % 7 == 0 else float(at) for at in range(rows)], pa.float64())
     steps = pa.array([None if at % 11 == 0 else at % 6 for at in range(rows)], pa.int32())
     return contract, pa.table({"y": rng.integers(0, 2, rows), "s": rng.integers(0, 3, rows), "t": steps, **columns})
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("width", [3, 40], ids=["narrow", "wide"])
+@pytest.mark.parametrize("width", [4, 40], ids=["narrow", "wide"])
 def test_narrow_and_wide_moments_are_exact(
     width: int, engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -129,13 +130,16 @@ def test_narrow_and_wide_moments_are_exact(
         values = [np.nan if row[name] is None else row[name] for name in names]
         exact.values.setdefault(block, []).append(values)
     tally = craft(hold(engine, rows, tmp_path, request), contract, "bank")
-    np.testing.assert_array_equal(tally.usual, [2.5, np.nan, 0.0, *[np.nan] * (width - 3)])
+    np.testing.assert_array_equal(tally.usual, [2.5, np.nan, 0.0, 0.0, *[np.nan] * (width - 4)])
+    np.testing.assert_array_equal(tally.next, [np.nan, np.nan, np.nan, 1.0, *[np.nan] * (width - 4)])
+    np.testing.assert_array_equal(tally.next_rows, [0, 0, 0, 90, *[0] * (width - 4)])
+    assert tally.third[3] == pytest.approx(9.0)
     assert_exact(tally, exact)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])
 def test_predictions_stream_from_every_engine(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    _, rows = wide(300, 3)
+    _, rows = wide(300, 4)
     source = hold(engine, rows, tmp_path, request)
     query = exp.select(exp.column("x00", quoted=True).as_("value")).from_(exp.to_table("radocraft_rows"))
     streamed = pa.Table.from_batches(list(source.batches(query))).column("value").to_numpy()

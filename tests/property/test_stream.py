@@ -60,7 +60,8 @@ def table(seed: int, rows: int, missing: float, label: tuple[int | None, ...] = 
 
 def reading(rows: pa.Table) -> tuple:
     source = open_source(rows)
-    shift = Shift(np.array([0.0, 0.0, 4.0]), np.array([1.0, 1.0, 2.0]), usual=np.array([np.nan, 0.0, np.nan]))
+    usual, none = np.array([np.nan, 0.0, np.nan]), np.full(3, np.nan)
+    shift = Shift(np.array([0.0, 0.0, 4.0]), np.array([1.0, 1.0, 2.0]), usual=usual, next=none)
     return source, Reader(CONTRACT, "bank", source.kinds()), shift
 
 

@@ -102,13 +102,14 @@ def test_adding_does_not_depend_on_the_order(world):
 
 
 def sparse_rows(seed, rows):
-    """Three columns: mostly 0, of two values, constant but for the last rows; some missing."""
+    """Four columns: mostly 0, of two values, constant but for the last rows, of three values; some missing."""
     rng = np.random.default_rng(seed)
     values = np.column_stack(
         [
             np.where(rng.random(rows) < 0.3, rng.normal(size=rows), 0.0),
             rng.choice([0.1, 0.3], rows),
             np.where(np.arange(rows) < 0.8 * rows, 0.7, rng.normal(size=rows)),
+            rng.choice([-1.0, 0.2, 4.0], rows, p=[0.5, 0.4, 0.1]),
         ]
     )
     return np.where(rng.random(values.shape) < 0.1, np.nan, values)
@@ -118,12 +119,12 @@ def sparse_rows(seed, rows):
 def test_pieces_know_in_how_many_rows_two_columns_are_both_other_than_usual(seed, rows, share):
     """Also where another value is usual in a piece, or nothing else occurs there."""
     values, cut = sparse_rows(seed, rows), int(share * rows)
-    contract = agree([3], [2])
+    contract = agree([4], [2])
     pieces = [
         Tally.of_rows(
             contract,
             "p0",
-            ("x0_0", "x0_1", "x0_2"),
+            ("x0_0", "x0_1", "x0_2", "x0_3"),
             codes=np.zeros((len(some), 1), dtype=np.int64),
             labels=np.ones(len(some), dtype=np.int64),
             values=some,
@@ -131,20 +132,22 @@ def test_pieces_know_in_how_many_rows_two_columns_are_both_other_than_usual(seed
         for some in (values[:cut], values[cut:])
     ]
     for one, other in (pieces, pieces[::-1]):
-        both = (one + other).rebased(np.zeros(3), np.ones(3))
+        both = (one + other).rebased(np.zeros(4), np.ones(4))
         counted = ~np.isnan(both.usual)
         assert not np.isnan(both.usual[1]), "of two values one is usual, whichever"
         expected = moments_of(values, (values == both.usual)[:, counted])
         np.testing.assert_allclose(both.moments, expected, atol=1e-9)
         others = (~np.isnan(values) & (values != both.usual)).sum(axis=0)
         np.testing.assert_array_equal(both.others.sum(axis=0)[counted], others[counted])
+        np.testing.assert_array_equal(both.next_rows, (values == both.next).sum(axis=0))
 
 
 def test_a_tally_comes_back_from_its_file_to_the_bit(tally, contract, tmp_path):
     tally.save(tmp_path / "t.tally")
     again = Tally.load(tmp_path / "t.tally", contract)
     assert (again.fingerprint, again.peer, again.columns) == (tally.fingerprint, tally.peer, tally.columns)
-    for name in ("codes", "labels", "rows", "sums", "present", "others", "moments", "origin", "unit", "usual"):
+    arrays = ("sums", "present", "others", "moments", "origin", "unit", "usual", "next", "next_rows")
+    for name in ("codes", "labels", "rows", *arrays):
         np.testing.assert_array_equal(getattr(again, name), getattr(tally, name))
         assert getattr(again, name).dtype == getattr(tally, name).dtype
 

@@ -114,6 +114,8 @@ def tally_of(contract: Contract, peer: str, width: int, codes: int, rows: int) -
         origin=np.zeros(width),
         unit=np.ones(width),
         usual=np.full(width, np.nan),
+        next=np.full(width, np.nan),
+        next_rows=np.zeros(width, dtype=np.int64),
     )
 
 

@@ -36,7 +36,8 @@ def without_rare(tally: Tally, contract: Contract, least: Least) -> tuple[Tally,
     Rare is what has too few rows in all, or some but too few of a label. The
     notes say what was done, without a count.
     """
-    tally, notes = plain_units(tally, contract), []
+    tally, notes = of_two_values(tally, least.rows)
+    tally = plain_units(tally, contract)
     for feature, where in columns_by_feature(tally, contract).items():
         while _is(Categorical, feature, tally, contract) and (step := next_merge(tally, where, least)):
             rare, target = step
@@ -56,6 +57,35 @@ def rarely(tally: Tally, counts: Counts, least: Least) -> Truths:
     by_label = counts.few(number_rows(tally.labels[:, None]), every).any(axis=0)
     whole = replace(counts, least=np.full_like(counts.least, least.rows)).few(np.zeros_like(every), every).any(axis=0)
     return np.asarray(by_label | whole)
+
+
+def of_two_values(tally: Tally, limit: int) -> tuple[Tally, list[str]]:
+    """The tally with the rarest of three values counted as the next, in columns where few rows have it.
+
+    How many rows of the table have each follows from the sum of such a column
+    and its sum of squares. So does, of a column with two values but for a few
+    rows, nearly what these have.
+    """
+    notes, third, others = [], tally.third, tally.others.sum(axis=0)
+    first, after, rest = tally.present.sum(axis=0) - others, tally.next_rows, others - tally.next_rows
+    counted = np.where((after < rest) & ~np.isnan(third), third, tally.next)
+    few, first_few, after_few = ((rows > 0) & (rows < limit) for rows in (rest, first, after))
+    few |= (first_few | after_few) & ~np.isnan(third)
+    for at in np.flatnonzero(few & ~np.isnan(tally.next)).tolist():
+        notes.append(f"'{tally.columns[at]}' has two values but for a few rows: these are counted with the second")
+        tally = with_second(tally, at, float(counted[at]))
+    return tally, notes
+
+
+def with_second(tally: Tally, at: int, value: float) -> Tally:
+    """The tally with all rows that have not the usual value of a column having this one."""
+    usual, second = ((x - tally.origin[at]) / tally.unit[at] for x in (tally.usual[at], value))
+    sums, width = tally.sums.copy(), len(tally.columns)
+    sums[:, at] = (tally.present[:, at] - tally.others[:, at]) * usual + tally.others[:, at] * second
+    change = eye_array(len(tally.moments), format="lil")
+    change[at, [at, width + at, tally.lines[at]]] = 0.0, second, usual - second
+    change = change.tocsr()
+    return replace(tally, sums=sums, moments=change @ tally.moments @ change.T)
 
 
 def plain_units(tally: Tally, contract: Contract) -> Tally:
