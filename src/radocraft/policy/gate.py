@@ -13,6 +13,7 @@ from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
 from radocraft.labels import Number
 from radocraft.policy.detail import even_sums
+from radocraft.policy.groups import Groups
 from radocraft.policy.limits import Contributors, Counts, Limits
 from radocraft.policy.rare import Least, row_counts, without_rare
 from radocraft.policy.reasons import HeldBack, held_back
@@ -31,7 +32,8 @@ class Release:
     cells. Two things are for the reviewer alone and do not leave:
     ``largest_shares``, the largest share one row has in a cell's sum, by column,
     where it is known; and ``held_back``, blocks that are only shown rolled up.
-    ``ledger`` is the file, if the policy names one, that must know before it leaves.
+    ``ledger`` is the file, if the policy names one, that must know before it leaves;
+    ``groups``, what it has to know of rolled-up cells, does not leave either.
     """
 
     contract: Contract
@@ -46,6 +48,7 @@ class Release:
     largest_shares: dict[str, float] = field(default_factory=dict)
     held_back: tuple[HeldBack, ...] = field(default=())
     ledger: str | None = None
+    groups: Groups | None = None
 
 
 @one_thread
@@ -111,6 +114,7 @@ def release(
         largest_shares=largest_shares(limits, codes),
         held_back=held_back(limits, codes, contract, policy),
         ledger=policy.ledger,
+        groups=Groups.of(exact, found),
     )
 
 

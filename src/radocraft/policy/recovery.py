@@ -44,16 +44,8 @@ def determined(released: list[csr_array], targets: list[Ints]) -> list[Truths]:
     >>> [group.tolist() for group in determined([total, margin], [np.array([0, 1, 2])])]
     [[False, False, True]]
     """
-    system = vstack([row for row in released if row.shape[0]]).tocsr()
-    rng = np.random.default_rng(0)
-    hidden = np.array([null_vector(system, rng) for _ in range(2)])
-    out = []
-    for group in targets:
-        inside, groups = group >= 0, int(group.max(initial=-1)) + 1
-        size = np.sqrt(np.maximum(np.bincount(group[inside], minlength=groups), 1))
-        seen = [np.abs(np.bincount(group[inside], vector[inside], groups)) / size for vector in hidden]
-        out.append(np.max(seen, axis=0) < _TOLERANCE)
-    return out
+    hidden = null_vectors(stacked(released))
+    return [follows(indicators(group, len(group)), hidden) for group in targets]
 
 
 def determined_few(released: list[csr_array], rows: Ints, limit: int) -> Ints:
@@ -70,35 +62,58 @@ def determined_few(released: list[csr_array], rows: Ints, limit: int) -> Ints:
     small = np.flatnonzero(rows < limit)
     if len(small) < 2:
         return small[:0]
-    system = vstack([row for row in released if row.shape[0]]).tocsr()
-    rng = np.random.default_rng(0)
-    points = np.array([null_vector(system, rng)[small] for _ in range(2)]).T
-    tree, found = cKDTree(points), []
-    for groups in (np.arange(len(small))[:, None], _pairs(rows[small], limit)):
+    left, right = pairs_of(len(small))
+    near = rows[small[left]] + rows[small[right]] < limit
+    found = unions(null_vectors(stacked(released))[:, small], (left[near], right[near]))
+    few = [one for one in found if rows[small[one]].sum() < limit]
+    return np.unique(small[np.array([at for one in few for at in one], dtype=np.int64)])
+
+
+def stacked(released: list[csr_array]) -> csr_array:
+    """Everything released as one system."""
+    return vstack([row for row in released if row.shape[0]]).tocsr()
+
+
+def follows(groups: csr_array, hidden: Floats) -> Truths:
+    """Which groups, given by their indicators, are at right angles to the null vectors."""
+    size = np.sqrt(np.maximum(groups.sum(axis=1), 1))
+    out: Truths = np.abs(groups @ hidden.T).max(axis=1, initial=0.0) / size < _TOLERANCE
+    return out
+
+
+def unions(hidden: Floats, pairs: tuple[Ints, Ints]) -> list[list[int]]:
+    """Two blocks, or one of the pairs and a third, that make a group which follows; by the blocks' null vectors."""
+    points, found = hidden.T, []
+    tree = cKDTree(points)
+    for groups in (np.arange(len(points))[:, None], np.column_stack(pairs)):
         near = tree.query_ball_point(-points[groups].sum(axis=1), _TOLERANCE)
-        whole = [[*group, last] for group, lasts in zip(groups.tolist(), near, strict=True) for last in lasts]
-        found += [one for one in whole if len({*one}) == len(one) and rows[small[one]].sum() < limit]
-    return np.unique(small[np.array([at for one in found for at in one], dtype=np.int64)])
+        found += [
+            [*group, last]
+            for group, lasts in zip(groups.tolist(), near, strict=True)
+            for last in lasts
+            if last not in group
+        ]
+    return found
 
 
-def _pairs(rows: Ints, limit: int) -> Ints:
-    """Pairs of blocks with fewer rows than the limit together; none where blocks are very many."""
-    if len(rows) > _TRIPLES:
-        return np.empty((0, 2), dtype=np.int64)
-    left, right = np.triu_indices(len(rows), 1)
-    return np.column_stack([left, right])[rows[left] + rows[right] < limit]
+def pairs_of(count: int) -> tuple[Ints, Ints]:
+    """All pairs of blocks; none where blocks are very many."""
+    left, right = np.triu_indices(count if count <= _TRIPLES else 0, 1)
+    return left.astype(np.int64), right.astype(np.int64)
 
 
-def null_vector(system: csr_array, rng: np.random.Generator) -> Floats:
-    """A random vector whose released numbers are all 0."""
-    start = rng.normal(size=system.shape[1])
+def null_vectors(system: csr_array) -> Floats:
+    """Two random vectors whose released numbers are all 0, one per row."""
+    start = np.random.default_rng(0).normal(size=(2, system.shape[1])).T
+    return np.asarray(start - solved(system, system @ start)).T
+
+
+def solved(system: csr_array, numbers: Floats) -> Floats:
+    """For every column of numbers the smallest vector that has them, or comes nearest where they do not go together."""
     if system.shape[1] <= _DENSE:
-        _, values, right = np.linalg.svd(system.toarray(), full_matrices=False)
-        basis = right[values > 1e-9 * values.max(initial=1.0)]
-        out: Floats = start - basis.T @ (basis @ start)
-        return out
-    solved = lsmr(system, system @ start, atol=1e-13, btol=1e-13, maxiter=20 * min(system.shape))[0]
-    return np.asarray(start - solved)
+        return np.asarray(np.linalg.lstsq(system.toarray(), numbers, rcond=1e-9)[0])
+    most = 20 * min(system.shape)
+    return np.column_stack([lsmr(system, one, atol=1e-13, btol=1e-13, maxiter=most)[0] for one in numbers.T])
 
 
 def natural_groups(codes: Ints, labels: Ints) -> Iterator[Ints]:

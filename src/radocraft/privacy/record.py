@@ -10,6 +10,7 @@ from radocraft.errors import PolicyRefusal
 from radocraft.part import Part
 from radocraft.policy import Policy, Release
 from radocraft.privacy.differencing import check_difference, trace
+from radocraft.privacy.joint import check_together
 from radocraft.privacy.ledger import Entry, Ledger
 
 _LEFT = ("release", "approval")
@@ -50,7 +51,7 @@ def record(
         "guarantee": release.guarantee,
         "part": part.metadata["hash"],
         "rho": noise.get("rho", 0.0),
-        "trace": None if release.mode == "differential-privacy" else trace(release.cells, release.contract),
+        "trace": None if release.groups is None else trace(release.cells, release.contract, release.groups),
         **({} if job is None else {"job": job}),
     }
 
@@ -80,8 +81,12 @@ class Beside:
         """Refuse what earlier releases make dangerous."""
         if self.entry["mode"] == "none":
             return
-        for left in left_before(earlier, self.entry["table"]):  # whatever a contract calls the peer
+        before = left_before(earlier, self.entry["table"])  # whatever a contract calls the peer
+        for left in before:
             self._against(left)
+        if before and self.entry["trace"] is not None:
+            traces = [left["trace"] for left in before if left["trace"] is not None]
+            check_together(self.entry["trace"], traces, self.limit, before[-1]["time"])
         counted = [line for line in earlier if line["kind"] == "scores" and line["table"] == self.entry["table"]]
         if counted and self.entry["mode"] == "differential-privacy":
             raise PolicyRefusal(_MODES.format(self.entry["table"]))
