@@ -110,14 +110,18 @@ class Atoms:
         return replace(self, pieces=self.pieces[kept], blocks=self.blocks[kept])
 
 
-def common_atoms(sides: Sequence[Side], most: int) -> Atoms | None:
-    """The atoms of some releases; None if there would be more than ``most``."""
+def common_atoms(sides: Sequence[Side], most: int, *, crossed: bool = False) -> Atoms | None:
+    """The atoms of some releases; None if there would be more than ``most``.
+
+    Crossed, of two releases, only as many as it takes: where atoms a, b, ... of one go with all of 1, 2, ... of the
+    other, those with a or 1. What both releases tell is u(letter) + v(number), so the others follow from these.
+    """
     names = list(dict.fromkeys(name for side in sides for name in side.splits))
     spelled = {name: elements([side.splits[name][0] for side in sides if name in side.splits]) for name in names}
     found: Atoms | None = None
     for side in sides:
         one = _expanded(side, spelled, most)
-        found = one if found is None or one is None else _joined(found, one, most)
+        found = one if found is None or one is None else _joined(found, one, most, crossed)
         if found is None:
             return None
     return found
@@ -138,18 +142,14 @@ def _expanded(side: Side, spelled: dict[str, list[object]], most: int) -> Atoms 
     return Atoms(tuple(spelled), pieces, block[:, None], held)
 
 
-def _joined(left: Atoms, right: Atoms, most: int) -> Atoms | None:
+def _joined(left: Atoms, right: Atoms, most: int, crossed: bool) -> Atoms | None:
     """Atoms that agree in all columns both sides hold; and those of blocks that agree with none."""
     on = left.held & right.held
     key = number_rows(np.vstack([left.pieces[:, on], right.pieces[:, on]]))
-    mine, order = key[: len(left.pieces)], np.argsort(key[len(left.pieces) :], kind="stable")
-    theirs = key[len(left.pieces) :][order]
-    start, stop = np.searchsorted(theirs, mine), np.searchsorted(theirs, mine, side="right")
-    count = stop - start
-    if count.sum() > most:
+    keys = key[: len(left.pieces)], key[len(left.pieces) :]
+    at, other = _first_pairs(*keys) if crossed else _pairs(*keys, most)
+    if len(at) > most:
         return None
-    at = np.repeat(np.arange(len(mine)), count)
-    other = order[np.arange(len(at)) + np.repeat(start - np.cumsum(count) + count, count)]
     pieces = np.where(left.held, left.pieces[at], right.pieces[other])
     blocks = np.column_stack([left.blocks[at], right.blocks[other]])
     width = left.blocks.shape[1]
@@ -157,9 +157,32 @@ def _joined(left: Atoms, right: Atoms, most: int) -> Atoms | None:
     return Atoms(
         left.names,
         np.vstack([pieces, lost.pieces, came.pieces]),
-        np.vstack([blocks, np.pad(lost.blocks, ((0, 0), (0, 1)), constant_values=NONE), _after(came.blocks, width)]),
+        np.vstack([blocks, _padded(lost.blocks, 0, 1), _padded(came.blocks, width, 0)]),
         left.held | right.held,
     )
+
+
+def _pairs(mine: Ints, theirs: Ints, most: int) -> tuple[Ints, Ints]:
+    """All pairs of equal keys; if they are too many, one more than there may be."""
+    order = np.argsort(theirs, kind="stable")
+    start, stop = (np.searchsorted(theirs[order], mine, side=side) for side in ("left", "right"))
+    count = stop - start
+    if count.sum() > most:
+        nothing = np.zeros(most + 1, dtype=np.int64)
+        return nothing, nothing
+    at = np.repeat(np.arange(len(mine)), count)
+    return at, order[np.arange(len(at)) + np.repeat(start - np.cumsum(count) + count, count)]
+
+
+def _first_pairs(mine: Ints, theirs: Ints) -> tuple[Ints, Ints]:
+    """Pairs of equal keys in which one of the two is the first with its key."""
+    keys, first = np.unique(mine, return_index=True)
+    other_keys, other_first = np.unique(theirs, return_index=True)
+    left, right = np.flatnonzero(np.isin(mine, other_keys)), np.flatnonzero(np.isin(theirs, keys))
+    at = np.concatenate([left, first[np.searchsorted(keys, theirs[right])]])
+    other = np.concatenate([other_first[np.searchsorted(other_keys, mine[left])], right])
+    found = np.unique(np.column_stack([at, other]), axis=0).astype(np.int64)
+    return found[:, 0], found[:, 1]
 
 
 def _unmatched(side: Atoms, matched: Ints) -> Atoms:
@@ -168,5 +191,5 @@ def _unmatched(side: Atoms, matched: Ints) -> Atoms:
     return side.only(np.any(gone, axis=0))
 
 
-def _after(blocks: Ints, width: int) -> Ints:
-    return np.pad(blocks, ((0, 0), (width, 0)), constant_values=NONE)
+def _padded(blocks: Ints, before: int, after: int) -> Ints:
+    return np.pad(blocks, ((0, 0), (before, after)), constant_values=NONE)

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from radocraft.arrays import Floats, Ints, Truths, number_rows
@@ -70,12 +70,12 @@ def check_together(new: Trace, earlier: Sequence[Trace], limit: int, when: str) 
 
 
 def _tests(mine: Side, told: list[Side], when: str) -> list[Together]:
-    """All releases together; if that makes too many atoms, the new one with each earlier one."""
+    """All releases together; if that makes too many atoms, the new one with each earlier one, crossed if need be."""
     if not told:
         return []
     if whole := Together.of([mine, *told]):
         return [whole]
-    pairs = [Together.of([mine, one]) for one in told]
+    pairs = [Together.of([mine, one]) or Together.of([mine, one], crossed=True) for one in told]
     found = [pair for pair in pairs if pair is not None]
     if len(found) < len(told):
         raise PolicyRefusal(
@@ -122,16 +122,20 @@ class Together:
         The releases, and their atoms but for those that every release shows by themselves.
     systems
         Per release its groups, over atoms and, behind them, atoms as they were before the table grew there.
+    crossed
+        Whether atoms stand for many (`atoms.common_atoms`). What follows then tells apart the blocks of one release
+        only, so only such groups are asked for; and empty ones, or those that contain one another, are not looked at.
     """
 
     sides: tuple[Side, ...]
     atoms: Atoms
     systems: tuple[csr_array, ...]
+    crossed: bool = False
 
     @classmethod
-    def of(cls, sides: Sequence[Side]) -> Together | None:
+    def of(cls, sides: Sequence[Side], *, crossed: bool = False) -> Together | None:
         """None if there are too many atoms."""
-        every = common_atoms(sides, _SPELLED)
+        every = common_atoms(sides, _SPELLED, crossed=crossed)
         if every is None:
             return None
         apart = [_apart(side, own) for side, own in zip(sides, every.blocks.T, strict=True)]
@@ -144,7 +148,7 @@ class Together:
             inside = own != NONE
             ones = (np.ones(int(inside.sum())), (own[inside], place[inside]))
             systems.append((side.groups @ csr_array(ones, shape=(len(side.cell), width))).tocsr())
-        return cls(tuple(sides), atoms, tuple(systems))
+        return cls(tuple(sides), atoms, tuple(systems), crossed)
 
     def gives_away(self, limit: int) -> bool:
         """Whether a group of some rows, but fewer than the limit, follows from all, but not from fewer of them."""
@@ -152,9 +156,9 @@ class Together:
             return False
         before = [null_vectors(stacked(list(some))) for some in (self.systems[:1], self.systems[1:])]
         hidden, rows, alive = self.solved()
-        if self.nested(alive, limit):
+        if not self.crossed and self.nested(alive, limit):
             return True
-        for groups in [*self.targets(), self.few_atoms(hidden, alive)]:
+        for groups in (*self.targets(), *self.few_atoms(hidden, alive)):
             known = follows(groups, hidden) & ~np.any([follows(groups, other) for other in before], axis=0)
             value = np.abs(groups @ rows)
             if (known & (value > _SOME) & (value < limit - _SOME)).any():
@@ -186,40 +190,59 @@ class Together:
             for groups in self.targets():
                 none = follows(groups, hidden) & (np.abs(groups @ rows) < _SOME)
                 empty |= groups.T @ none.astype(np.float64) > 0
-            if not (empty & alive).any():
+            if self.crossed or not (empty & alive).any():
                 return hidden, rows, alive
             alive &= ~empty
 
     def targets(self) -> Iterator[csr_array]:
         """Groups of atoms by some of the columns: by finest pieces, and as each release has them."""
+        for inside, codes, labels in self.ways():
+            for group in natural_groups(codes, labels):
+                yield self.spread(inside, group)
+
+    def ways(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Ways to code atoms that a release has: which atoms, their codes, their labels."""
         labelled = {side.spelled[1]["column"] for side in self.sides}
         label = np.array([name in labelled for name in self.atoms.names], dtype=bool)
-        pieces = self.atoms.pieces
-        ways = [(np.arange(len(pieces)), pieces[:, ~label], number_rows(pieces[:, label]))]
-        for side, own in zip(self.sides, self.atoms.blocks.T, strict=True):
-            inside = np.flatnonzero(own != NONE)
-            block, coarse = own[inside], pieces[inside]
+        for side, blocks in zip(self.sides, self.atoms.blocks.T, strict=True):
+            inside = np.flatnonzero(blocks != NONE)
+            block, pieces, own = blocks[inside], self.atoms.pieces[inside], self.columns(side)
+            coarse = pieces.copy()
             for name, (_, codes) in side.splits.items():
                 coarse[:, self.atoms.names.index(name)] = codes[block]
-            ways += [
-                (inside, coarse[:, ~label], number_rows(coarse[:, label])),
-                (inside, side.codes[block], side.labels[block]),
-                (inside, side.recoded[block], side.labels[block]),
-            ]
-        for inside, codes, labels in ways:
-            for some in natural_groups(codes, labels):
-                group = np.full(self.systems[0].shape[1], NONE)
-                group[inside] = some
-                yield indicators(group, len(group))
+            for codes in (pieces, coarse):
+                yield inside, codes[:, own & ~label], number_rows(codes[:, own & label])
+            for codes in (side.codes, side.recoded):
+                yield inside, codes[block], side.labels[block]
 
-    def few_atoms(self, hidden: Floats, alive: Truths) -> csr_array:
-        """Two or three atoms that follow together, none of them alone."""
-        single = follows(eye_array(len(alive), format="csr"), hidden)
-        some = np.flatnonzero((alive & ~single)[: len(self.atoms.pieces)])
-        found = unions(hidden[:, some], pairs_of(len(some)))
-        row = np.repeat(np.arange(len(found)), [len(one) for one in found])
-        column = some[np.array([at for one in found for at in one], dtype=np.int64)]
-        return csr_array((np.ones(len(row)), (row, column)), shape=(len(found), len(alive)))
+    def columns(self, side: Side) -> Truths:
+        """The columns by which groups are asked for as a release has them: all, but crossed its own alone."""
+        return np.array([not self.crossed or name in side.splits for name in self.atoms.names], dtype=bool)
+
+    def spread(self, inside: Ints, group: Ints) -> csr_array:
+        """Indicators of groups of some atoms."""
+        out = np.full(self.systems[0].shape[1], NONE)
+        out[inside] = group
+        return indicators(out, len(out))
+
+    def few_atoms(self, hidden: Floats, alive: Truths) -> Iterator[csr_array]:
+        """Two or three atoms that follow together, none of them alone; crossed, atoms of one release."""
+        for atoms in self.single():
+            some = atoms[~follows(atoms, hidden) & (atoms @ alive > 0)]
+            found = unions(hidden @ some.T, pairs_of(some.shape[0]))
+            row = np.repeat(np.arange(len(found)), [len(one) for one in found])
+            column = np.array([at for one in found for at in one], dtype=np.int64)
+            yield csr_array((np.ones(len(row)), (row, column)), shape=(len(found), some.shape[0])) @ some
+
+    def single(self) -> Iterator[csr_array]:
+        """The smallest groups that can follow, one by one."""
+        if not self.crossed:
+            yield self.spread(np.arange(len(self.atoms.pieces)), np.arange(len(self.atoms.pieces)))
+            return
+        for side, blocks in zip(self.sides, self.atoms.blocks.T, strict=True):
+            inside = np.flatnonzero(blocks != NONE)
+            keys = np.column_stack([self.atoms.pieces[inside][:, self.columns(side)], blocks[inside]])
+            yield self.spread(inside, number_rows(keys))
 
 
 def _apart(side: Side, own: Ints) -> Truths:
