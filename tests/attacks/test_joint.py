@@ -1,5 +1,6 @@
 """Releases of one table under several contracts: each hides its small groups, and together they must hide them too."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -24,6 +25,7 @@ from radocraft.privacy.atoms import Side
 from radocraft.privacy.differencing import trace
 from radocraft.privacy.joint import Together
 from radocraft.privacy.ledger import Ledger
+from radocraft.privacy.pending import Pending
 from radocraft.privacy.record import record
 
 LIMIT = 10
@@ -321,6 +323,7 @@ def test_too_many_pieces_to_prove_anything_are_refused_with_what_to_do(tmp_path,
     columns = table(0, 4000)
     let_go(columns, A, tmp_path)
     monkeypatch.setattr(joint, "_MOST", 3)
+    monkeypatch.setattr(joint, "_MOST_CROSSED", 3)
     let_go(columns, A, tmp_path)
     let_go(columns, B, tmp_path)  # nothing is hidden in either
     with pytest.raises(PolicyRefusal, match=r"too many pieces .* agree on coarser ones"):
@@ -337,6 +340,37 @@ def test_where_all_releases_make_too_many_pieces_each_is_looked_at_beside_the_ne
     monkeypatch.setattr(joint, "_MOST", most)
     with pytest.raises(PolicyRefusal, match="determine a group"):
         let_go(columns, B, tmp_path)
+
+
+@pytest.mark.parametrize("second", [B, C, D, agree(("c", "edges = [50]"), ("b", "categories = [0, 1]"))])
+def test_crossed_atoms_say_what_all_atoms_say(second):
+    """Where atoms would be too many, as few as it takes give the same verdict."""
+    first = agree(("a", CATEGORIES), ("b", CATEGORIES), ("c", "edges = [40]")) if second is not C else A
+    for seed, rows in product(range(4), (400, 4000)):
+        sides = [Side.of(trace_of(table(seed, rows), one)) for one in (second, first)]
+        every, crossed = (Together.of(sides, crossed=how) for how in (False, True))
+        assert len(crossed.atoms.pieces) <= len(every.atoms.pieces)
+        assert crossed.gives_away(LIMIT) == every.gives_away(LIMIT)
+
+
+def test_approving_looks_at_what_left_since_it_was_proposed(tmp_path):
+    columns, policy = table(0, 400), Policy(LIMIT, ledger=str(tmp_path / "ledger"))
+    released = release(craft(pa.table(columns), B, "bank"), B, policy)
+    part = Part.seal(released, ledger=policy.ledger)
+    pending = Pending.of(released, part, policy, "customers")
+    record(released, part, policy, "customers", "proposal")
+    let_go(columns, A, tmp_path)
+    with pytest.raises(PolicyRefusal, match="determine a group"):
+        pending.decide("approval", "A. Muster", "agreed")
+
+
+@pytest.mark.parametrize("contract", [A, C, D])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ledger_keeps_no_number_of_rows_under_the_limit(seed, contract):
+    kept = json.loads(json.dumps(trace_of(table(seed, 400), contract)))
+    assert kept["groups"]["codes"]
+    assert min(kept["groups"]["rows"]) >= LIMIT
+    assert Side.of(kept).rows.min() >= LIMIT
 
 
 def trace_of(columns: dict[str, np.ndarray], contract: Contract) -> dict:

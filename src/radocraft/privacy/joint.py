@@ -46,7 +46,8 @@ from radocraft.privacy.atoms import NONE, Atoms, Side, common_atoms
 from radocraft.privacy.splits import Trace
 
 _MOST = 20_000
-_SPELLED = 10 * _MOST
+_MOST_CROSSED = 100_000
+_SPELLED = 10
 _SOME = 0.01
 
 
@@ -135,12 +136,13 @@ class Together:
     @classmethod
     def of(cls, sides: Sequence[Side], *, crossed: bool = False) -> Together | None:
         """None if there are too many atoms."""
-        every = common_atoms(sides, _SPELLED, crossed=crossed)
+        most = _MOST_CROSSED if crossed else _MOST
+        every = common_atoms(sides, _SPELLED * most, crossed=crossed)
         if every is None:
             return None
         apart = [_apart(side, own) for side, own in zip(sides, every.blocks.T, strict=True)]
         atoms = every.only(~np.all(apart, axis=0))
-        if len(atoms.pieces) > _MOST:
+        if len(atoms.pieces) > most:
             return None
         places, width = _places(sides, atoms)
         systems = []
