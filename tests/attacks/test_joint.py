@@ -279,6 +279,12 @@ def test_a_coarser_contract_of_large_cells_may_follow(tmp_path):
     let_go(columns, B, tmp_path)
 
 
+def test_a_contract_without_shared_features_goes_with_all(tmp_path):
+    columns = table(0, 400)
+    for contract in (agree(), A, agree()):
+        let_go(columns, contract, tmp_path)
+
+
 def test_waiting_for_a_few_rows_does_not_open_the_door(tmp_path):
     """Ten rows that came since do not hide the small group from one who sees two orders of the features."""
     columns = table(0, 400)

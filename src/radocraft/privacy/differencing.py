@@ -91,7 +91,7 @@ def regions(cells: Cells) -> tuple[Ints, Ints, Ints]:
     levels = np.repeat(cells.codes[None], depth + 1, axis=0)
     for level in range(depth):
         levels[level, :, level:] = ROLLED
-    flat = levels.reshape(-1, depth)
+    flat = levels.reshape((depth + 1) * len(cells.labels), depth)
     labels = np.tile(cells.labels, depth + 1)
     keys = np.column_stack([flat, labels])
     group = number_rows(keys).reshape(depth + 1, -1)
