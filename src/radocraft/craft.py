@@ -13,27 +13,24 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from radocraft.arrays import Floats, Ints, one_thread
+from radocraft.arrays import Ints, one_thread
 from radocraft.checks import check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Column, Reader, summed_columns
 from radocraft.errors import ContractMismatch
 from radocraft.expressions import double
-from radocraft.features import Boolean, Categorical
 from radocraft.pieces import check_new
 from radocraft.progress import Progress, quiet
 from radocraft.ranking import Ranking
 from radocraft.settle import settle
+from radocraft.shift import Shift, ask_sample, guess_shift
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 from radocraft.stream import stream_totals, streams
 from radocraft.tally import Tally
-from radocraft.totals import Shift, ask_blocks, ask_totals
-from radocraft.usual import next_values, usual_values
+from radocraft.totals import ask_blocks, ask_totals
+from radocraft.usual import next_values
 
-_SAMPLE = 10_000
-_FAR = 16.0
-_EXTREME = 100
 _ALIKE = 1e-9
 
 
@@ -80,7 +77,7 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
     columns = summed_columns(contract, peer)
     check_columns(reader, source)
     reader = replace(reader, constants=onto.constants if onto else settle(source, reader))
-    shift = shift_as(onto, source, reader, columns) if onto else guess_shift(source, reader, columns)
+    shift = guess_shift(source, reader, columns) if onto is None else onto_shift(onto, source, reader, columns)
     totals = (stream_totals if streams(source, reader) else ask_totals)(source, reader, shift, progress)
     check_rows(len(totals.rows), source)
     if totals.misread:
@@ -110,7 +107,7 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
     return onto + tally if onto else tally
 
 
-def shift_as(tally: Tally, source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:
+def onto_shift(tally: Tally, source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:
     """How to move further rows, so that their tally adds to this one."""
     after = next_values(ask_sample(source, reader, columns), tally.usual)
     return Shift(tally.origin, tally.unit, tally.usual, np.where(np.isnan(tally.next), after, tally.next))
@@ -130,54 +127,6 @@ def relabelled(tally: Tally, data: Any, contract: Contract, ranking: Ranking) ->
         present=totals.present,
         others=totals.others,
     )
-
-
-def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:
-    """Where to move a column, and by what to divide it, before its values are added.
-
-    It changes no result: it only keeps large numbers from cancelling and extreme
-    ones from overflowing, so most columns stay as they are. What decides is the
-    contract's centre and scale, else the mean and deviation of a sample.
-    """
-    sample = ask_sample(source, reader, columns)
-    mean, deviation = mean_and_deviation(sample)
-    agreed = np.array([column.scale is not None for column in columns])
-    mean = np.where(agreed, [column.centre or 0.0 for column in columns], mean)
-    spread = np.where(agreed, [column.scale or 0.0 for column in columns], deviation)
-    bits = np.round(np.log2(np.where(spread > 0, spread, 1.0)))
-    step = np.where(spread > 0, 2.0**bits, np.abs(mean))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rounded = np.where(step > 0, np.round(mean / step) * step, 0.0)
-    origin = np.where(np.abs(mean) > _FAR * spread, rounded, 0.0)
-    unit = np.where(np.abs(bits) > _EXTREME, np.where(agreed, spread, 2.0**bits), 1.0)
-    usual = usual_values(sample)
-    return Shift(origin, unit, usual, next_values(sample, usual))
-
-
-def mean_and_deviation(values: Floats) -> tuple[Floats, Floats]:
-    """Of each column's present values; 0 where there is none, or too large a one."""
-    present = ~np.isnan(values)
-    count = present.sum(axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(count, 1)
-        squares = np.where(present, values - mean, 0.0) ** 2
-        deviation = np.sqrt(squares.sum(axis=0) / np.maximum(count - 1, 1))
-    return np.where(np.isfinite(mean), mean, 0.0), np.where(np.isfinite(deviation), deviation, 0.0)
-
-
-def ask_sample(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Floats:
-    """The values of a sample, NaN where missing; of truth values and categories none is needed, all is agreed."""
-    held = reader.contract.summed(reader.peer)
-    asked = [at for at, c in enumerate(columns) if not isinstance(held[c.feature], Boolean | Categorical)]
-    if not asked:
-        return np.full((0, len(columns)), np.nan)
-    values = reader.summed()
-    rows = reader.rows(source.sample(_SAMPLE).subquery("peer_sample"))
-    table = source.table(exp.select(*(values[at].as_(f"value_{at}") for at in asked)).from_(rows))
-    sample = np.full((table.num_rows, len(columns)), np.nan)
-    for at in asked:
-        sample[:, at] = table.column(f"value_{at}").to_numpy()
-    return sample
 
 
 def ask_next_rows(source: Source, reader: Reader, tally: Tally) -> Ints:

@@ -25,9 +25,10 @@ from radocraft.encoding import Reader
 from radocraft.expressions import whole
 from radocraft.moments import beside_usual, lift, spread
 from radocraft.progress import Progress, quiet
+from radocraft.shift import Shift
 from radocraft.sources import Source
 from radocraft.sources.base import ROWS
-from radocraft.totals import Shift, Totals, hopeful_kinds
+from radocraft.totals import Totals, hopeful_kinds
 
 _ROWS = 4096
 _BYTES = 8

@@ -17,10 +17,11 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
 from radocraft.encoding import Reader
-from radocraft.expressions import Kind, double, moved
+from radocraft.expressions import Kind, double
 from radocraft.features import Interact, Numeric
 from radocraft.moments import beside_usual
 from radocraft.progress import Progress, quiet
+from radocraft.shift import Shift
 from radocraft.sources import Source
 from radocraft.sources.base import ROWS
 
@@ -42,39 +43,6 @@ class Totals:
     moments: Floats
     unlabelled: bool = False
     misread: bool = False
-
-
-@dataclass(frozen=True)
-class Shift:
-    """What is summed is (value - origin) / unit, which keeps large numbers from cancelling.
-
-    Where most rows have the value ``usual`` (not NaN), the others are counted, and in
-    all those that have the value ``next`` (not NaN); see `usual`.
-    """
-
-    origin: Floats
-    unit: Floats
-    usual: Floats
-    next: Floats
-
-    def values(self, reader: Reader) -> list[exp.Expr]:
-        """One expression for each column to be summed."""
-        summed = zip(reader.summed(), self.origin, self.unit, strict=True)
-        return [moved(value, float(origin), float(unit)) for value, origin, unit in summed]
-
-    @property
-    def counted(self) -> list[int]:
-        """Columns whose other values are counted."""
-        out: list[int] = np.flatnonzero(~np.isnan(self.usual)).tolist()
-        return out
-
-    def usually(self, reader: Reader) -> list[exp.Expr]:
-        """For each of these columns, 1 where a row has the usual value; a NaN has not."""
-        values, out = reader.summed(), []
-        for at in self.counted:
-            same = exp.EQ(this=values[at], expression=double(float(self.usual[at])))
-            out.append(exp.Case().when(same, double(1)).else_(double(0)))
-        return [*out]
 
 
 def ask_totals(source: Source, reader: Reader, shift: Shift, progress: Progress = quiet) -> Totals:

@@ -23,6 +23,7 @@ LAYERS = [
     ["contract"],
     ["encoding"],
     ["sources"],
+    ["shift"],
     ["tally", "totals"],
     ["stream"],
     ["craft", "cells"],
@@ -41,7 +42,7 @@ LAYERS = [
 ]
 LEVEL = {module: at for at, layer in enumerate(LAYERS) for module in layer}
 ENGINES = {"duckdb", "pyspark", "polars", "pandas", "psycopg", "adbc_driver_manager", "adbc_driver_postgresql"}
-ROWS = {"sources", "totals", "stream", "craft"}
+ROWS = {"sources", "shift", "totals", "stream", "craft"}
 SEALED_OFF = {"net", "learners"}
 
 

@@ -14,10 +14,11 @@ from sqlglot import exp
 from radocraft import Contract
 from radocraft.encoding import Reader
 from radocraft.expressions import binned, coded, counted, number, stepped
+from radocraft.shift import Shift
 from radocraft.sources import open_source
 from radocraft.sources.base import ROWS
 from radocraft.stream import Grid, Running, stream_totals, streams
-from radocraft.totals import Shift, ask_totals
+from radocraft.totals import ask_totals
 
 CONTRACT = Contract.parse("""
 name = "stream"

@@ -11,9 +11,10 @@ import numpy as np
 
 from radocraft.bench.measure import Cost, measure, median
 from radocraft.contract import Contract
-from radocraft.craft import craft, guess_shift
+from radocraft.craft import craft
 from radocraft.encoding import Reader, summed_columns
 from radocraft.settle import settle
+from radocraft.shift import guess_shift
 from radocraft.sources import open_source
 from radocraft.totals import ask_blocks
 

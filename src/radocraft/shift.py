@@ -1,0 +1,100 @@
+"""How a column is moved before its values are added, so that nothing is lost: guessed from a sample of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlglot import exp
+
+from radocraft.arrays import Floats
+from radocraft.encoding import Column, Reader
+from radocraft.expressions import double, moved
+from radocraft.features import Boolean, Categorical
+from radocraft.sources import Source
+from radocraft.usual import next_values, usual_values
+
+_SAMPLE = 10_000
+_FAR = 16.0
+_EXTREME = 100
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What is summed is (value - origin) / unit, which keeps large numbers from cancelling.
+
+    Where most rows have the value ``usual`` (not NaN), the others are counted, and in
+    all those that have the value ``next`` (not NaN); see `usual`.
+    """
+
+    origin: Floats
+    unit: Floats
+    usual: Floats
+    next: Floats
+
+    def values(self, reader: Reader) -> list[exp.Expr]:
+        """One expression for each column to be summed."""
+        summed = zip(reader.summed(), self.origin, self.unit, strict=True)
+        return [moved(value, float(origin), float(unit)) for value, origin, unit in summed]
+
+    @property
+    def counted(self) -> list[int]:
+        """Columns whose other values are counted."""
+        out: list[int] = np.flatnonzero(~np.isnan(self.usual)).tolist()
+        return out
+
+    def usually(self, reader: Reader) -> list[exp.Expr]:
+        """For each of these columns, 1 where a row has the usual value; a NaN has not."""
+        values, out = reader.summed(), []
+        for at in self.counted:
+            same = exp.EQ(this=values[at], expression=double(float(self.usual[at])))
+            out.append(exp.Case().when(same, double(1)).else_(double(0)))
+        return [*out]
+
+
+def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:
+    """Where to move a column, and by what to divide it, before its values are added.
+
+    It changes no result: it only keeps large numbers from cancelling and extreme
+    ones from overflowing, so most columns stay as they are. What decides is the
+    contract's centre and scale, else the mean and deviation of a sample.
+    """
+    sample = ask_sample(source, reader, columns)
+    mean, deviation = mean_and_deviation(sample)
+    agreed = np.array([column.scale is not None for column in columns])
+    mean = np.where(agreed, [column.centre or 0.0 for column in columns], mean)
+    spread = np.where(agreed, [column.scale or 0.0 for column in columns], deviation)
+    bits = np.round(np.log2(np.where(spread > 0, spread, 1.0)))
+    step = np.where(spread > 0, 2.0**bits, np.abs(mean))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rounded = np.where(step > 0, np.round(mean / step) * step, 0.0)
+    origin = np.where(np.abs(mean) > _FAR * spread, rounded, 0.0)
+    unit = np.where(np.abs(bits) > _EXTREME, np.where(agreed, spread, 2.0**bits), 1.0)
+    usual = usual_values(sample)
+    return Shift(origin, unit, usual, next_values(sample, usual))
+
+
+def mean_and_deviation(values: Floats) -> tuple[Floats, Floats]:
+    """Of each column's present values; 0 where there is none, or too large a one."""
+    present = ~np.isnan(values)
+    count = present.sum(axis=0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(count, 1)
+        squares = np.where(present, values - mean, 0.0) ** 2
+        deviation = np.sqrt(squares.sum(axis=0) / np.maximum(count - 1, 1))
+    return np.where(np.isfinite(mean), mean, 0.0), np.where(np.isfinite(deviation), deviation, 0.0)
+
+
+def ask_sample(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Floats:
+    """The values of a sample, NaN where missing; of truth values and categories none is needed, all is agreed."""
+    held = reader.contract.summed(reader.peer)
+    asked = [at for at, c in enumerate(columns) if not isinstance(held[c.feature], Boolean | Categorical)]
+    if not asked:
+        return np.full((0, len(columns)), np.nan)
+    values = reader.summed()
+    rows = reader.rows(source.sample(_SAMPLE).subquery("peer_sample"))
+    table = source.table(exp.select(*(values[at].as_(f"value_{at}") for at in asked)).from_(rows))
+    sample = np.full((table.num_rows, len(columns)), np.nan)
+    for at in asked:
+        sample[:, at] = table.column(f"value_{at}").to_numpy()
+    return sample
