@@ -3,7 +3,8 @@
 The sum of a category's column is a number of rows, that of a truth value too,
 however it is spelled; and where most rows have one value a sum speaks of the
 others. Such numbers of rows are cells (`row_counts`): each is 0 or large enough
-in all that leaves. What is too rare even among all rows of a label is merged
+in all that leaves. A number of three values is made one of two where a value is
+rare (`of_two_values`). What is too rare even among all rows of a label is merged
 with another category, or held back, before anything is released (`without_rare`).
 """
 
@@ -60,11 +61,12 @@ def rarely(tally: Tally, counts: Counts, least: Least) -> Truths:
 
 
 def of_two_values(tally: Tally, limit: int) -> tuple[Tally, list[str]]:
-    """The tally with the rarest of three values counted as the next, in columns where few rows have it.
+    """The tally with columns of three values, of which few rows have one, as columns of two.
 
-    How many rows of the table have each follows from the sum of such a column
-    and its sum of squares. So does, of a column with two values but for a few
-    rows, nearly what these have.
+    How many rows of the table have each value follows from such a column's sum
+    and its sum of squares, and these speak of the strays in a column of two
+    values. All rows but those with the usual value count as the commoner of the
+    others: a value of the table's own, so that nothing tells what was counted so.
     """
     notes, third, others = [], tally.third, tally.others.sum(axis=0)
     first, after, rest = tally.present.sum(axis=0) - others, tally.next_rows, others - tally.next_rows
