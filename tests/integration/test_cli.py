@@ -129,6 +129,11 @@ FAILURES = {
         1,
         "there is no folder 'nowhere'",
     ),
+    "no folder for the tally": (
+        ("craft", "-c", "contract.toml", "-p", "bank", "nobody.csv", "-o", "x", "--tally", "nowhere/t"),
+        1,
+        "there is no folder 'nowhere'",
+    ),
     "a folder to write to": (("learn", "-c", "contract.toml", "nobody", "-o", "."), 1, "it is a folder"),
     "no contract": (("craft", "-c", "nobody.toml", "-p", "bank", "bank.csv", "-o", "x"), 1, "': No such file"),
     "too few rows": (
@@ -160,6 +165,7 @@ FAILURES = {
         2,
         "",
     ),
+    "fewer cells than none": (("inspect", "bank.part.parquet", "--cells", "-3"), 2, ""),
     "unknown command": (("crfat",), 2, ""),
     "mistakes in the contract": (("contract", "check", "wrong.toml"), 1, ""),
 }

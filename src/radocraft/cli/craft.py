@@ -43,7 +43,9 @@ def craft(
         bool, typer.Option("--exact", help="The same bits on every run, at the speed of one core.")
     ] = False,
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
-    tally: Annotated[Path | None, typer.Option(help="Keep the exact sums here, for --onto. Never send it.")] = None,
+    tally: Annotated[
+        Path | None, typer.Option(callback=can_be_written, help="Keep the exact sums here, for --onto. Never send it.")
+    ] = None,
     proportions: Annotated[
         list[Path] | None,
         typer.Option(help="For a peer without the label: a holder's part, by whose proportions it labels its rows."),

@@ -16,7 +16,7 @@ from radocraft.report.numbers import size
 
 def inspect(
     part: Annotated[Path, typer.Argument(help="A part file.")],
-    cells: Annotated[int, typer.Option(help="How many cells to print; 0 for all.")] = 10,
+    cells: Annotated[int, typer.Option(min=0, help="How many cells to print; 0 for all.")] = 10,
     as_json: Json = False,
 ) -> None:
     """Show what a part holds, and check that nobody changed it; with --json all of it.

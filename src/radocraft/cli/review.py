@@ -24,7 +24,7 @@ def review(
     reason: Annotated[str | None, typer.Option(help="Why; recorded in the ledger.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the approved part.")] = None,
     web: Annotated[bool, typer.Option("--web", help="Look and decide on a local page in a browser.")] = False,
-    cells: Annotated[int, typer.Option(help="How many cells, or blocks of counts, to print; 0 for all.")] = 20,
+    cells: Annotated[int, typer.Option(min=0, help="How many cells, or blocks of counts, to print; 0 for all.")] = 20,
     as_json: Json = False,
 ) -> None:
     """Show exactly what would leave, then approve or refuse it.

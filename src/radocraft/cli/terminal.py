@@ -36,9 +36,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, fo
 ContractFile = Annotated[Path, typer.Option("--contract", "-c", help="The contract, a TOML file.")]
 
 
-def can_be_written(path: Path) -> Path:
+def can_be_written(path: Path | None) -> Path | None:
     """An output whose place is checked before any work is done."""
-    check_place(path)
+    if path is not None:
+        check_place(path)
     return path
 
 
