@@ -21,12 +21,14 @@ from radocraft.craft import craft
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal
 from radocraft.labelling import label_rows
 from radocraft.part import Part
+from radocraft.pieces import check_new
 from radocraft.policy import Policy, Release, release
 from radocraft.privacy.ledger import Entry, Ledger
 from radocraft.privacy.noise import release_private
 from radocraft.privacy.pending import Pending
 from radocraft.privacy.record import record
 from radocraft.progress import Progress, quiet
+from radocraft.sources import open_source
 from radocraft.storage import check_place
 from radocraft.tally import Tally
 
@@ -65,6 +67,8 @@ def make_release(
     >>> make_release(tables["bank"], contract, "bank", rc.Policy(min_rows=20)).guarantee
     'every cell holds at least 20 rows'
     """
+    source = open_source(source)
+    check_new((), source.pieces)
     if proportions:
         _check_whole(policy, onto or tally)
         own = label_rows(source, contract, peer, proportions, progress=progress)

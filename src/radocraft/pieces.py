@@ -70,8 +70,13 @@ class Piece:
 
 
 def check_new(held: tuple[Piece, ...], coming: tuple[Piece, ...]) -> None:
-    """Refuse rows that are in already."""
-    for piece in coming:
+    """Refuse rows that are in already, or come twice."""
+    for at, piece in enumerate(coming):
+        if any(piece.meets(other) for other in coming[:at]):
+            raise AlreadyIn(
+                f"Rows of '{piece.name}' are given twice, and would count twice. "
+                "Give every file once, and leave empty ones out."
+            )
         if any(piece.meets(other) for other in held):
             raise AlreadyIn(
                 f"Rows of '{piece.name}' are in the tally already, and would count twice. "

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from radocraft import Contract, Tally, craft, open_source
+from radocraft import Contract, Policy, Tally, craft, make_release, open_source
 from radocraft.errors import AlreadyIn, MissingColumn
 from radocraft.pieces import Piece, Rows, piece_of_file, piece_of_table
 
@@ -44,6 +44,18 @@ def test_the_next_day_is_added_and_the_same_day_is_refused(tmp_path: Path) -> No
         craft(tmp_path / "copy", CONTRACT, "bank", onto=tally)
     with pytest.raises(AlreadyIn):
         tally + craft(tmp_path / "2.parquet", CONTRACT, "bank")
+
+
+def test_no_row_counts_twice_towards_the_least_number(tmp_path: Path) -> None:
+    """A file given twice, or beside its copy, would let half as many rows leave as the policy says."""
+    pq.write_table(day(0), tmp_path / "0.parquet")
+    (tmp_path / "copy.parquet").write_bytes((tmp_path / "0.parquet").read_bytes())
+    for files in ([tmp_path / "0.parquet"] * 2, tmp_path):
+        with pytest.raises(AlreadyIn, match="given twice"):
+            make_release(files, CONTRACT, "bank", Policy())
+    tally = craft(day(1), CONTRACT, "bank")
+    with pytest.raises(AlreadyIn, match="given twice"):
+        craft([tmp_path / "0.parquet", tmp_path / "copy.parquet"], CONTRACT, "bank", onto=tally)
 
 
 def test_a_saved_tally_still_knows(tmp_path: Path) -> None:
