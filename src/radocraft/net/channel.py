@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any, TypeVar
 
@@ -34,6 +35,7 @@ Reply = TypeVar("Reply", bound=Message)
 CALL_SECONDS = 30.0
 STALLED_SECONDS = 30.0
 _SLOWEST = 200_000  # bytes a second; a stream slower than this is given up and taken up again
+_GRACE = 2.0  # seconds for gRPC to end a call by itself, once its time is over
 _LONGEST_PAUSE = 15.0
 _LOOKS = 3
 _LIMITS = [("grpc.max_receive_message_length", LARGEST + LONGEST)]  # gRPC hangs up before it reads more
@@ -88,33 +90,37 @@ class Channel:
 
     def fetch(self, fetch: Fetch, incoming: Incoming, progress: Callable[[int], None]) -> None:
         """Take the rest of a file from the other end."""
+        options = self._options(_stream_seconds(incoming.size - fetch.offset))
         with self._explaining():
-            reader = self.flight.do_get(fl.Ticket(fetch.encode()), self._stream(incoming.size - fetch.offset))
+            reader = self.flight.do_get(fl.Ticket(fetch.encode()), options)
             with _watched(reader) as beat:
                 for have in incoming.take((piece.data for piece in reader), fetch.offset):
                     beat()
                     progress(have)
 
-    def deliver(self, delivery: Delivery, path: Any, progress: Callable[[int], None]) -> None:
-        """Give the rest of a file to the other end."""
-        descriptor = fl.FlightDescriptor.for_command(delivery.encode())
+    def deliver(self, delivery: Delivery, path: Path) -> None:
+        """Give the rest of a file to the other end.
+
+        A write to a wire that is dead may outlast the time of its call, and nobody
+        can call it off: it is left behind, until the system gives the wire up.
+        """
+        seconds = _stream_seconds(delivery.size - delivery.offset)
         with self._explaining():
-            writer, reader = self.flight.do_put(descriptor, SCHEMA, self._stream(delivery.size - delivery.offset))
-            with writer:
-                done = delivery.offset
-                for batch in cut(path, delivery.offset):
-                    writer.write_batch(batch)
-                    done += len(batch.column(0)[0].as_buffer())
-                    progress(done)
-                writer.done_writing()
-                while reader.read() is not None:
-                    pass
+            if not _ends_within(seconds + _GRACE, lambda: self._write(delivery, path, seconds)):
+                raise fl.FlightTimedOutError("nothing moves on the wire.")
+
+    def _write(self, delivery: Delivery, path: Path, seconds: float) -> None:
+        descriptor = fl.FlightDescriptor.for_command(delivery.encode())
+        writer, reader = self.flight.do_put(descriptor, SCHEMA, self._options(seconds))
+        with writer:
+            for batch in cut(path, delivery.offset):
+                writer.write_batch(batch)
+            writer.done_writing()
+            while reader.read() is not None:
+                pass
 
     def _options(self, seconds: float) -> Any:
         return fl.FlightCallOptions(timeout=seconds, headers=[self.identity.header])
-
-    def _stream(self, size: int) -> Any:
-        return self._options(CALL_SECONDS + size / _SLOWEST)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -132,6 +138,29 @@ class Channel:
             raise NetworkError(f"{who} could not do it: {told(error)}") from error
         except (fl.FlightError, pa.ArrowException, OSError) as error:
             raise Interrupted(f"The connection to {who} broke: {told(error)}") from error
+
+
+def _stream_seconds(size: int) -> float:
+    """The longest a stream of so many bytes may take."""
+    return CALL_SECONDS + size / _SLOWEST
+
+
+def _ends_within(seconds: float, work: Callable[[], None]) -> bool:
+    """Whether work in a thread of its own ends in time; raises what it raises."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    return not thread.is_alive()
 
 
 @contextmanager

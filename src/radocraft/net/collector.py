@@ -261,7 +261,7 @@ class Collector:
         self._acknowledge(channel, peer)
         self.audit.note("sending", who=peer, job=job, sha256=file.sha256, bytes=file.size)
         delivery = Delivery(what="model", job=job, size=file.size, sha256=file.sha256)
-        channel.deliver(delivery, self.collection.model, lambda done: None)
+        channel.deliver(delivery, self.collection.model)
         self.collection.give_back(peer)
 
 

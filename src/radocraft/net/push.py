@@ -68,7 +68,7 @@ class Pusher:
             return answer.state
         path = self._desk.hand_out(self._member, Fetch(what=request.kind, job=request.job, offset=task.offset))
         facts = {"job": request.job, "size": answer.size, "sha256": answer.sha256, "offset": task.offset}
-        channel.deliver(Delivery(what=request.kind, **facts), path, lambda done: None)
+        channel.deliver(Delivery(what=request.kind, **facts), path)
         return "brought"
 
     def _answer(self, request: Request) -> Answer:

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pyarrow.flight as fl
 import pytest
@@ -24,6 +25,7 @@ from radocraft.chain import Chain
 from radocraft.contract import Contract
 from radocraft.errors import NetworkError
 from radocraft.net import channel as channel_module
+from radocraft.net.channel import Channel
 from radocraft.net.collection import Wanted
 from radocraft.net.collector import Collector
 from radocraft.net.identity import Identity
@@ -192,7 +194,7 @@ def test_a_wire_that_goes_dead_without_a_word(world: World, many: Contract, monk
 
 
 def test_a_wire_that_goes_dead_on_the_way_up(world: World, many: Contract, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody can call a delivery off in the middle: it ends when the call's time is over, which follows its size."""
+    """A delivery ends when the call's time is over, which follows its size."""
     monkeypatch.setattr(channel_module, "CALL_SECONDS", 3.0)
     monkeypatch.setattr(channel_module, "_SLOWEST", 100_000_000)
     said: list[str] = []
@@ -205,6 +207,33 @@ def test_a_wire_that_goes_dead_on_the_way_up(world: World, many: Contract, monke
         assert Part.read(collector.gather()["bank"]).peer == "bank"
         assert wire.left == 0
     assert [text for text in said if "Trying again" in text]
+
+
+def test_a_write_that_outlasts_its_call_is_left_behind(
+    world: World, many: Contract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC waits for bytes that the system has taken already, however late it is."""
+    monkeypatch.setattr(channel_module, "CALL_SECONDS", 3.0)
+    monkeypatch.setattr(channel_module, "_SLOWEST", 100_000_000)
+    monkeypatch.setattr(channel_module, "_GRACE", 0.1)
+    said, stuck, first, write = list[str](), Event(), Event(), Channel._write
+
+    def write_late(self: Channel, *given: Any) -> None:
+        if first.is_set():
+            write(self, *given)
+        else:
+            first.set()
+            stuck.wait()
+
+    monkeypatch.setattr(Channel, "_write", write_late)
+    with (
+        big_bank(world, many) as bank,
+        mailbox(world, many) as collector,
+        pushing(world, bank, int(collector.port or 0), said),
+    ):
+        assert Part.read(collector.gather()["bank"]).peer == "bank"
+    stuck.set()
+    assert [text for text in said if "nothing moves on the wire. Trying again" in text]
 
 
 def test_a_slow_reader_holds_back_only_itself(world: World) -> None:
