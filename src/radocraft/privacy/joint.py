@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -121,8 +122,9 @@ class Together:
     ----------
     sides, atoms
         The releases, and their atoms but for those that every release shows by themselves.
-    systems
-        Per release its groups, over atoms and, behind them, atoms as they were before the table grew there.
+    systems, rows
+        Per release the groups it tells of, over atoms and, behind them, atoms as they were before the table grew there;
+        and their numbers of rows.
     crossed
         Whether atoms stand for many (`atoms.common_atoms`). What follows then tells apart the blocks of one release
         only, so only such groups are asked for; and empty ones, or those that contain one another, are not looked at.
@@ -131,6 +133,7 @@ class Together:
     sides: tuple[Side, ...]
     atoms: Atoms
     systems: tuple[csr_array, ...]
+    rows: tuple[Ints, ...]
     crossed: bool = False
 
     @classmethod
@@ -145,12 +148,15 @@ class Together:
         if len(atoms.pieces) > most:
             return None
         places, width = _places(sides, atoms)
-        systems = []
+        systems, rows = [], []
         for side, own, place in zip(sides, atoms.blocks.T, places, strict=True):
             inside = own != NONE
             ones = (np.ones(int(inside.sum())), (own[inside], place[inside]))
-            systems.append((side.groups @ csr_array(ones, shape=(len(side.cell), width))).tocsr())
-        return cls(tuple(sides), atoms, tuple(systems), crossed)
+            system = (side.groups @ csr_array(ones, shape=(len(side.cell), width))).tocsr()
+            told = np.diff(system.indptr) > 0
+            systems.append(system[told])
+            rows.append(side.rows[told])
+        return cls(tuple(sides), atoms, tuple(systems), tuple(rows), crossed)
 
     def gives_away(self, limit: int) -> bool:
         """Whether a group of some rows, but fewer than the limit, follows from all, but not from fewer of them."""
@@ -158,41 +164,38 @@ class Together:
             return False
         before = [null_vectors(stacked(list(some))) for some in (self.systems[:1], self.systems[1:])]
         hidden, rows, alive = self.solved()
-        if not self.crossed and self.nested(alive, limit):
+        if not all(_old(groups, before).all() for groups in self.nested(alive, limit)):
             return True
-        for groups in (*self.targets(), *self.few_atoms(hidden, alive)):
-            known = follows(groups, hidden) & ~np.any([follows(groups, other) for other in before], axis=0)
+        for groups in chain(self.targets(), self.few_atoms(hidden, alive)):
             value = np.abs(groups @ rows)
-            if (known & (value > _SOME) & (value < limit - _SOME)).any():
+            few = follows(groups, hidden) & (value > _SOME) & (value < limit - _SOME)
+            if not _old(groups[few], before).all():
                 return True
         return False
 
-    def nested(self, alive: Truths, limit: int) -> bool:
-        """Whether a group of the new release lies in one of an earlier release, or around it, with few rows between."""
-        mine, *others = (system[:, alive] for system in self.systems)
-        for theirs, side in zip(others, self.sides[1:], strict=True):
-            common = (mine @ theirs.T).tocoo()
-            smaller = np.minimum(mine.sum(axis=1)[common.row], theirs.sum(axis=1)[common.col])
-            between = np.abs(self.sides[0].rows[common.row] - side.rows[common.col])
-            if ((common.data == smaller) & (between > 0) & (between < limit)).any():
-                return True
-        return False
+    def nested(self, alive: Truths, limit: int) -> Iterator[csr_array]:
+        """What is between a group of the new release and one of an earlier that it lies in or around, if few rows."""
+        mine, *others = self.systems if not self.crossed else self.systems[:1]
+        for theirs, rows in zip(others, self.rows[1:], strict=False):
+            common = (mine[:, alive] @ theirs[:, alive].T).tocoo()
+            sizes = mine[:, alive].sum(axis=1)[common.row], theirs[:, alive].sum(axis=1)[common.col]
+            between = np.abs(self.rows[0][common.row] - rows[common.col])
+            few = (common.data == np.minimum(*sizes)) & (between > 0) & (between < limit)
+            yield abs(mine[common.row[few]] - theirs[common.col[few]])
 
     def solved(self) -> tuple[Floats, Floats, Truths]:
         """Null vectors of all releases together, numbers of rows that go with them, and atoms not known to be empty."""
-        system, numbers = stacked(list(self.systems)), np.concatenate([side.rows for side in self.sides])
-        told = np.diff(system.indptr) > 0
-        system, numbers = system[told], numbers[told].astype(np.float64)
+        system, numbers = stacked(list(self.systems)), np.concatenate(self.rows).astype(np.float64)
         alive = np.ones(system.shape[1], dtype=bool)
         while True:
             hidden, rows = np.zeros((2, len(alive))), np.zeros(len(alive))
             hidden[:, alive] = null_vectors(system[:, alive])
             rows[alive] = solved(system[:, alive], numbers[:, None])[:, 0]
             empty = np.zeros(len(alive), dtype=bool)
-            for groups in self.targets():
+            for groups in () if self.crossed else self.targets():
                 none = follows(groups, hidden) & (np.abs(groups @ rows) < _SOME)
                 empty |= groups.T @ none.astype(np.float64) > 0
-            if self.crossed or not (empty & alive).any():
+            if not (empty & alive).any():
                 return hidden, rows, alive
             alive &= ~empty
 
@@ -245,6 +248,11 @@ class Together:
             inside = np.flatnonzero(blocks != NONE)
             keys = np.column_stack([self.atoms.pieces[inside][:, self.columns(side)], blocks[inside]])
             yield self.spread(inside, number_rows(keys))
+
+
+def _old(groups: csr_array, before: list[Floats]) -> Truths:
+    """Which groups follow from the new release or from the earlier ones by themselves, given their null vectors."""
+    return np.asarray(np.any([follows(groups, hidden) for hidden in before], axis=0))
 
 
 def _apart(side: Side, own: Ints) -> Truths:
