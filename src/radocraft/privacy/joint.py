@@ -10,9 +10,10 @@ to be read again. Sums of a column follow in the same way, by the same groups.
 A new release is refused if a group follows from it and the earlier ones, but
 neither from it alone nor from the earlier ones, and holds some rows but fewer
 than the limit. Asked for are single atoms, groups by some of the columns (by the
-finest pieces, and as each release codes them), and unions of two atoms, or three
-if there are not too many. Where a group turns out to hold no rows, its atoms are
-known to be empty, and the question is asked anew without them.
+finest pieces, and as each release codes them), unions of two atoms, or three if
+there are not too many, and what lies between groups that contain one another.
+Where a group turns out to hold no rows, its atoms are known to be empty, and the
+question is asked anew without them.
 
 Releases that spell shared features and label alike show where the table has
 grown: the smallest groups that are made of whole cells in both. Such a group must
