@@ -71,17 +71,16 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
             "Craft the whole table anew."
         )
     source = open_source(data)
-    if onto is not None:
-        check_new(onto.pieces, source.pieces)
+    check_new(onto.pieces if onto else (), source.pieces)
     reader = Reader(contract, peer, source.kinds())
     columns = summed_columns(contract, peer)
     check_columns(reader, source)
     reader = replace(reader, constants=onto.constants if onto else settle(source, reader))
     shift = guess_shift(source, reader, columns) if onto is None else onto_shift(onto, source, reader, columns)
     totals = (stream_totals if streams(source, reader) else ask_totals)(source, reader, shift, progress)
-    check_rows(len(totals.rows), source)
     if totals.misread:
         check_read(reader, source)
+    check_rows(len(totals.rows), source)
     check_labels(totals.unlabelled, source, reader)
     check_finite(totals.moments, columns, source)
     tally = Tally(

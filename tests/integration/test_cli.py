@@ -194,6 +194,7 @@ def bad_tables(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {
         "lacking": table.drop(columns="income"),
         "text": text,
+        "nothing but text": table.assign(income="a lot"),
         "empty": table.iloc[:0],
         "one-class": table[table["defaulted"] == "yes"],
         "label": table.assign(defaulted=["perhaps", *table["defaulted"][1:]]),
@@ -204,6 +205,7 @@ def bad_tables(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 BAD_TABLES = {
     "lacking": ("MissingColumn", "lacks 'income'"),
     "text": ("WrongType", "holds text"),
+    "nothing but text": ("WrongType", "holds text"),
     "empty": ("EmptyTable", "no rows"),
     "one-class": ("OneClass", "Only one value"),
     "label": ("UnknownLabel", "values other than"),

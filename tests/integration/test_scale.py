@@ -34,10 +34,14 @@ shared = [
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """300,000 rows in nearly as many blocks: the sums alone take more room than the limit below."""
-    path = tmp_path_factory.mktemp("scale") / "rows.parquet"
+    return write_rows(tmp_path_factory.mktemp("scale") / "rows.parquet", 0)
+
+
+def write_rows(path: Path, first: int) -> Path:
     columns = ", ".join(f"hash(i * 8 + {at}) / 1e18 - 9 AS x{at}" for at in range(8))
-    codes = ", ".join(f"hash(i + {at}000000) % {SHARED} AS {name}" for at, name in enumerate("stu", start=1))
-    duckdb.sql(f"COPY (SELECT hash(-i) % 2 AS y, {codes}, {columns} FROM range(300000) r(i)) TO '{path}'")
+    codes = ", ".join(f"hash(i + {at}00000000) % {SHARED} AS {name}" for at, name in enumerate("stu", start=1))
+    rows = f"range({first}, {first + 300_000}) r(i)"
+    duckdb.sql(f"COPY (SELECT hash(-i) % 2 AS y, {codes}, {columns} FROM {rows}) TO '{path}'")
     return path
 
 
@@ -74,12 +78,21 @@ def test_a_stream_may_be_interrupted(table: Path) -> None:
         list(batches)
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of eight such tables."""
+    folder = tmp_path_factory.mktemp("many")
+    for at in range(8):
+        write_rows(folder / f"{at}.parquet", at * 300_000)
+    return folder
+
+
 @pytest.mark.parametrize("wait", [0.2, 0.4, 0.8])
-def test_an_interrupted_craft_leaves_nothing_behind(wait: float, table: Path, tmp_path: Path) -> None:
+def test_an_interrupted_craft_leaves_nothing_behind(wait: float, many: Path, tmp_path: Path) -> None:
     (tmp_path / "contract.toml").write_text(CONTRACT)
     (tmp_path / "bank.part").write_bytes(b"as it was")
     start = "from radocraft.cli import main; print('ready', flush=True); main()"
-    command = [sys.executable, "-c", start, "craft", *[str(table)] * 8]
+    command = [sys.executable, "-c", start, "craft", str(many)]
     options = ["-c", "contract.toml", "-p", "bank", "-o", "bank.part", "--tally", "bank.tally", "--min-rows", "1"]
     with subprocess.Popen([*command, *options, "--temp-dir", "spill"], cwd=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
