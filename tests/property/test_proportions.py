@@ -235,7 +235,7 @@ def test_a_part_without_labels_reads_back():
         ('positive = 1, negative = 0, held_by = ["store"]', "there is no peer 'store'"),
         ('positive = 1, negative = 0, held_by = ["bank", "shop"]', "leave `held_by` out"),
         ("positive = 1, negative = 0, held_by = []", "held_by"),
-        ('positive = 1, negative = 0, held_by = "bank"', "write a list"),
+        ('positive = 1, negative = 0, held_by = "bank"', "must be a list"),
         ('positive = 1, negative = 0, held_by = ["bank", "bank"]', "a peer is named twice"),
         ('classes = [1, 2, 3], positive = 1, held_by = ["bank"]', "a label has `positive` and `negative`, or"),
         ('positive = "any", negative = 0, held_by = ["bank"]', "stands for a label that is not known"),
