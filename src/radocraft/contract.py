@@ -49,10 +49,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationError
 
-from radocraft.errors import ContractError, FileError
+from radocraft.errors import ContractError
 from radocraft.features import ANY, Agreed, Categorical, Feature, Interact, Shared
 from radocraft.labels import ANY_LABEL, Label, Number
 from radocraft.mistakes import Mistake, contradictions, from_validation, report
+from radocraft.storage import read_text
 
 
 def _where_different(columns: dict[str, str]) -> dict[str, str]:
@@ -108,7 +109,7 @@ class Contract(Agreed):
     @classmethod
     def load(cls, path: str | Path) -> Contract:
         """Read a contract file."""
-        return cls.parse(_text(path))
+        return cls.parse(read_text(path, "contract"))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -166,16 +167,7 @@ class Contract(Agreed):
 
 def check_contract(path: str | Path) -> list[Mistake]:
     """Every mistake in a contract file, each with its place and its remedy; empty if there is none."""
-    return _read(_text(path))[1]
-
-
-def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"Cannot read the contract '{path}': {error.strerror}. Check the path.") from error
-    except UnicodeDecodeError as error:
-        raise FileError(f"The contract '{path}' is not text in UTF-8. Save it as that, or check the path.") from error
+    return _read(read_text(path, "contract"))[1]
 
 
 def _read(text: str) -> tuple[Contract | None, list[Mistake]]:

@@ -59,6 +59,16 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
             os.unlink(name)
 
 
+def read_text(path: str | Path, name: str) -> str:
+    """Read a file that somebody wrote by hand; messages call it ``name``."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"Cannot read the {name} '{path}': {error.strerror}. Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"The {name} '{path}' is not text in UTF-8. Save it as that, or check the path.") from error
+
+
 def write_json(record: BaseModel, path: str | Path) -> None:
     """Write a record to a JSON file, whole or not at all."""
     with writing(path) as file:

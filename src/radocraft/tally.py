@@ -256,9 +256,11 @@ class Tally:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 header = json.loads(str(archive["header"]))
                 arrays = {name: archive[name] for name in _ARRAYS}
+        except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+            raise FileError(f"Cannot read the tally '{path}': {error.strerror}. Check the path.") from error
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise FileError(
-                f"'{path}' is not a readable tally: it is missing, cut short or something else. Craft it anew."
+                f"'{path}' is not a readable tally: it is cut short or something else. Craft it anew."
             ) from error
         if header["version"] != _VERSION:
             raise FileError(f"'{path}' is a tally of format {header['version']}; this version reads {_VERSION}.")

@@ -240,6 +240,14 @@ def test_an_unknown_category_is_a_code_and_a_constant_column_a_note(road: Path, 
     )
 
 
+def test_a_shared_feature_spelled_otherwise_is_told_by_its_peer(road: Path, run) -> None:  # type: ignore[no-untyped-def]
+    table = pd.read_csv(road / "bank.csv")
+    table.assign(region=table["region"].str.upper()).to_csv(road / "loud.csv", index=False)
+    crafted = run("craft", "-c", road / "contract.toml", "-p", "bank", road / "loud.csv", "-o", road / "loud.parquet")
+    assert crafted.code == 0
+    assert "'region' has no agreed category in any row" in crafted.out
+
+
 def test_bad_parts_have_their_own_error(road: Path, run) -> None:  # type: ignore[no-untyped-def]
     whole = (road / "bank.part.parquet").read_bytes()
     (road / "cut.parquet").write_bytes(whole[:3000])

@@ -120,7 +120,7 @@ def _authority(where: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKe
         own = serialization.load_pem_private_key((where / "authority.key").read_bytes(), password=None)
     except (OSError, ValueError) as error:
         raise IdentityError(
-            f"'{where}' is not the folder of an authority: {error}. Make one: radocraft identity init {where}"
+            f"'{where}' is not the folder of an authority. Make one: radocraft identity init {where}"
         ) from error
     if not isinstance(own, ec.EllipticCurvePrivateKey):
         raise IdentityError(f"'{where}/authority.key' was not made by `radocraft identity init`.")

@@ -102,6 +102,11 @@ def release(
     cells = released_cells(exact, contract, found, mixes, sums)
     moved = (codes == ROLLED).any(axis=1)
     constant = [f"'{name}' is constant: it carries nothing" for name in constant_features(exact, contract)]
+    unseen = [
+        f"'{shared.name}' has no agreed category in any row: compare its spelling with the contract's"
+        for at, shared in enumerate(contract.shared)
+        if shared.categories is not None and (exact.codes[:, at] > len(shared.categories)).all()
+    ]
     return Release(
         contract=contract,
         cells=without_few_missing(cells, least.count),
@@ -110,7 +115,7 @@ def release(
         min_rows=policy.limit,
         blocks_rolled_up=int(moved.sum()),
         rows_rolled_up=int(exact.rows[moved].sum()),
-        notes=(*notes, *rare, *constant),
+        notes=(*notes, *rare, *constant, *unseen),
         largest_shares=largest_shares(limits, codes),
         held_back=held_back(limits, codes, contract, policy),
         ledger=policy.ledger,

@@ -33,8 +33,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from radocraft.errors import FileError, PolicyError
+from radocraft.errors import PolicyError
 from radocraft.mistakes import Mistake, from_validation, place, report
+from radocraft.storage import read_text
 
 _CONFIG = ConfigDict(frozen=True, extra="forbid", strict=False)
 
@@ -199,7 +200,7 @@ class Policy(_Rules):
     @classmethod
     def load(cls, path: str | Path) -> Policy:
         """Read a policy file; a relative ledger path is relative to the file."""
-        policy = cls.parse(_text(path))
+        policy = cls.parse(read_text(path, "policy"))
         if policy.ledger is None:
             return policy
         return policy.model_copy(update={"ledger": str(Path(path).parent / policy.ledger)})
@@ -229,7 +230,7 @@ class Policy(_Rules):
 
 def check_policy(path: str | Path) -> list[Mistake]:
     """Every mistake in a policy file, each with its place and its remedy; empty if there is none."""
-    return _read(_text(path))[1]
+    return _read(read_text(path, "policy"))[1]
 
 
 def draft_policy(name: str = "peer") -> str:
@@ -260,13 +261,6 @@ rows_per_column = 2           # the moment matrix needs this many rows per priva
 
 
 _DRAFT = "see `radocraft policy new` for a draft"
-
-
-def _text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"Cannot read the policy '{path}': {error}. Check the path and its encoding.") from error
 
 
 def _read(text: str) -> tuple[Policy | None, list[Mistake]]:
