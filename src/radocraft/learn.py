@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -103,6 +103,8 @@ def learn(
         fit = fit_linked(blocks, read_linked(linked, blocks), alpha)
     else:
         fit = fit_matching(blocks, DEFAULT_CAUTION if caution is None else caution, alpha)
+    if not all(contract.labelled(peer) for peer in blocks.peers):
+        fit = replace(fit, settings={**fit.settings, "proportions": proportions})
     return assemble(blocks, fit, arrived)
 
 

@@ -91,6 +91,8 @@ def test_one_labelled_peer(tmp_path: Path, run) -> None:  # type: ignore[no-unty
         code, said = run("learn", "-c", contract, *parts, "-o", model, "--proportions", way)
         assert code == 0, said
         assert "two lacks the label" in said
+        assert run("report", model, "-o", tmp_path / "report.html")[0] == 0
+        assert f"--proportions {way}" in (tmp_path / "report.html").read_text()
 
 
 def test_a_peer_labels_its_own_rows(tmp_path: Path, run) -> None:  # type: ignore[no-untyped-def]

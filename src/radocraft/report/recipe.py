@@ -77,6 +77,8 @@ def _commands(model: Record) -> Iterator[str]:
         words.append(f"--alpha {settings['alpha']}")
     if model.method == "drl":
         words.append("--regularisation tuned" if model.tuning else "--regularisation identity")
+    if "proportions" in settings:
+        words.append(f"--proportions {settings['proportions']}")
     yield " \\\n  ".join([*words, "-o model.json"])
     if model.second_round is not None:
         counts = " ".join(quote(f"{peer}.scores.json") for peer in model.peers)
