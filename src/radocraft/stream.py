@@ -181,10 +181,10 @@ class Running:
     def _widen(self, new: list[int]) -> None:
         """More columns have gaps: so far none of their values was missing, so their presence is the constant."""
         self.gaps = (*self.gaps, *new)
-        for _ in new:
-            self.sums = np.insert(self.sums, -1, self.sums[:, -1], axis=1)
-            self.product = np.insert(self.product, -1, self.product[-1], axis=0)
-            self.product = np.insert(self.product, -1, self.product[:, -1], axis=1)
+        before_last = [-1] * len(new)
+        self.sums = np.insert(self.sums, before_last, self.sums[:, -1:], axis=1)
+        self.product = np.insert(self.product, before_last, self.product[-1:], axis=0)
+        self.product = np.insert(self.product, before_last, self.product[:, -1:], axis=1)
 
 
 def add_by_place(sums: Floats, place: Ints, rows: Floats) -> None:
