@@ -21,7 +21,6 @@ from radocraft.craft import craft
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal
 from radocraft.labelling import label_rows
 from radocraft.part import Part
-from radocraft.pieces import check_new
 from radocraft.policy import Policy, Release, release
 from radocraft.privacy.ledger import Entry, Ledger
 from radocraft.privacy.noise import release_private
@@ -68,7 +67,6 @@ def make_release(
     'every cell holds at least 20 rows'
     """
     source = open_source(source)
-    check_new((), source.pieces)
     if proportions:
         _check_whole(policy, onto or tally)
         own = label_rows(source, contract, peer, proportions, progress=progress)

@@ -10,6 +10,8 @@ import pytest
 from radocraft import Contract, Policy, Tally, craft, make_release, open_source
 from radocraft.errors import AlreadyIn, MissingColumn
 from radocraft.pieces import Piece, Rows, piece_of_file, piece_of_table
+from radocraft.policy.rules import Privacy
+from radocraft.privacy.bounded import craft_bounded
 
 CONTRACT = Contract.parse("""
 name = "days"
@@ -53,6 +55,8 @@ def test_no_row_counts_twice_towards_the_least_number(tmp_path: Path) -> None:
     for files in ([tmp_path / "0.parquet"] * 2, tmp_path):
         with pytest.raises(AlreadyIn, match="given twice"):
             make_release(files, CONTRACT, "bank", Policy())
+        with pytest.raises(AlreadyIn, match="given twice"):
+            craft_bounded(files, CONTRACT, "bank", Privacy(epsilon=1.0, row_norm=1.0))
     tally = craft(day(1), CONTRACT, "bank")
     with pytest.raises(AlreadyIn, match="given twice"):
         craft([tmp_path / "0.parquet", tmp_path / "copy.parquet"], CONTRACT, "bank", onto=tally)

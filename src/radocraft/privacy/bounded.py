@@ -21,6 +21,7 @@ from radocraft.encoding import Column, Reader, summed_columns
 from radocraft.errors import PolicyRefusal
 from radocraft.expressions import moved
 from radocraft.moments import dense
+from radocraft.pieces import check_new
 from radocraft.policy.rules import Privacy
 from radocraft.privacy.fixed_point import bounded
 from radocraft.progress import Progress, quiet
@@ -84,6 +85,7 @@ class Bounded:
 def craft_bounded(data: Any, contract: Contract, peer: str, privacy: Privacy, *, progress: Progress = quiet) -> Bounded:
     """Sum one peer's table in bounded integers."""
     source = open_source(data)
+    check_new((), source.pieces)
     reader = Reader(contract, peer, source.kinds())
     columns = summed_columns(contract, peer)
     check_units(columns)
