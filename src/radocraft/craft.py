@@ -23,15 +23,16 @@ from radocraft.pieces import check_new
 from radocraft.progress import Progress, quiet
 from radocraft.ranking import Ranking
 from radocraft.settle import settle
-from radocraft.shift import Shift, ask_sample, guess_shift
+from radocraft.shift import Shift, ask_sample, gaps_of, guess_shift
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
-from radocraft.stream import stream_totals, streams
+from radocraft.stream import stream_totals, streams, sums_size
 from radocraft.tally import Tally
-from radocraft.totals import ask_blocks, ask_totals
+from radocraft.totals import Totals, ask_blocks, ask_totals
 from radocraft.usual import next_values
 
 _ALIKE = 1e-9
+_CACHE = 2**26
 
 
 @one_thread
@@ -108,15 +109,17 @@ def craft(data: Any, contract: Contract, peer: str, *, onto: Tally | None = None
 
 def onto_shift(tally: Tally, source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:
     """How to move further rows, so that their tally adds to this one."""
-    after = next_values(ask_sample(source, reader, columns), tally.usual)
-    return Shift(tally.origin, tally.unit, tally.usual, np.where(np.isnan(tally.next), after, tally.next))
+    sample = ask_sample(source, reader, columns)
+    after = np.where(np.isnan(tally.next), next_values(sample, tally.usual), tally.next)
+    return Shift(tally.origin, tally.unit, tally.usual, after, gaps_of(sample))
 
 
 def relabelled(tally: Tally, data: Any, contract: Contract, ranking: Ranking) -> Tally:
     """The tally of the same rows by signature and the label that a ranking gives them; moments do not change."""
     source = open_source(data)
     reader = Reader(contract, tally.peer, source.kinds(), tally.constants, ranking)
-    totals, _ = ask_blocks(source, reader, Shift(tally.origin, tally.unit, tally.usual, tally.next))
+    gaps = tuple(np.flatnonzero(tally.present.sum(axis=0) < tally.total).tolist())
+    totals = block_totals(source, reader, Shift(tally.origin, tally.unit, tally.usual, tally.next, gaps))
     return replace(
         tally,
         codes=totals.codes,
@@ -126,6 +129,13 @@ def relabelled(tally: Tally, data: Any, contract: Contract, ranking: Ranking) ->
         present=totals.present,
         others=totals.others,
     )
+
+
+def block_totals(source: Source, reader: Reader, shift: Shift) -> Totals:
+    """The totals without moments, by the engine's GROUP BY, which is quicker while its sums stay in the cache."""
+    if _CACHE < sums_size(reader) <= source.room:
+        return stream_totals(source, reader, shift, products=False)
+    return ask_blocks(source, reader, shift)[0]
 
 
 def ask_next_rows(source: Source, reader: Reader, tally: Tally) -> Ints:

@@ -125,6 +125,10 @@ class Reader:
             case = case.when(equals(raw, kind, value), exp.Literal.number(code))
         return case
 
+    def label_codes(self) -> tuple[int, ...]:
+        """The codes that `label` gives."""
+        return (-1, 1) if self.ranking is not None else tuple(self.contract.label_codes(self.peer))
+
     def code(self, shared: Shared) -> exp.Expr:
         """The index of the row's code in ``shared.codes``."""
         raw, kind = self.column(shared.name), self.kind(shared.name)

@@ -24,13 +24,15 @@ class Shift:
     """What is summed is (value - origin) / unit, which keeps large numbers from cancelling.
 
     Where most rows have the value ``usual`` (not NaN), the others are counted, and in
-    all those that have the value ``next`` (not NaN); see `usual`.
+    all those that have the value ``next`` (not NaN); see `usual`. ``gaps`` are the
+    columns of which some value is expected to be missing.
     """
 
     origin: Floats
     unit: Floats
     usual: Floats
     next: Floats
+    gaps: tuple[int, ...] = ()
 
     def values(self, reader: Reader) -> list[exp.Expr]:
         """One expression for each column to be summed."""
@@ -71,7 +73,12 @@ def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> 
     origin = np.where(np.abs(mean) > _FAR * spread, rounded, 0.0)
     unit = np.where(np.abs(bits) > _EXTREME, np.where(agreed, spread, 2.0**bits), 1.0)
     usual = usual_values(sample)
-    return Shift(origin, unit, usual, next_values(sample, usual))
+    return Shift(origin, unit, usual, next_values(sample, usual), gaps_of(sample))
+
+
+def gaps_of(sample: Floats) -> tuple[int, ...]:
+    """Columns of which some value is missing in a sample, or all are because they were not asked."""
+    return tuple(np.flatnonzero(np.isnan(sample).any(axis=0) | (len(sample) == 0)).tolist())
 
 
 def mean_and_deviation(values: Floats) -> tuple[Floats, Floats]:

@@ -1,19 +1,22 @@
 """Block sums and moments in one pass, where handing out rows costs little more than reading them.
 
 The engine streams one number per row, its place in the grid of all codes and
-labels, and the values to be summed. A few thousand rows at a time are copied
-into a matrix X and, while they are in the processor's cache, X^T X is added to
-the moments; G X to the block sums, where G has a 1 for every row at its block.
-NaN is a missing value; whether there is one shows in the sums, and only then
-are values asked one by one.
+labels, and the values to be summed. Several threads take batches of rows, as many
+as the engine has itself, and each adds them to sums of its own: a few thousand
+rows at a time are copied into a matrix X and, while they are in the processor's
+cache, X^T X is added to the moments; G X to the block sums, where G has a 1 for
+every row at its block. NaN is a missing value; whether there is one shows in the
+sums, and only then are values asked one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from math import prod
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +25,7 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
 from radocraft.encoding import Reader
-from radocraft.expressions import whole
+from radocraft.grid import Grid
 from radocraft.moments import beside_usual, lift, spread
 from radocraft.progress import Progress, quiet
 from radocraft.shift import Shift
@@ -32,72 +35,34 @@ from radocraft.totals import Totals, hopeful_kinds
 
 _ROWS = 4096
 _BYTES = 8
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Every place a row can have: codes of the shared features, then label (or none), then unreadable."""
-
-    reader: Reader
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many codes there are of each shared feature, and how many of the label, none included."""
-        low, high = self._labels
-        return (*(len(shared.codes) for shared in self.reader.contract.shared), high - low + 2)
-
-    @property
-    def size(self) -> int:
-        """How many places there are."""
-        return prod(self.shape) + 1
-
-    @property
-    def unlabelled(self) -> int:
-        """The code of rows without an agreed label."""
-        return self._labels[1] + 1
-
-    @property
-    def _labels(self) -> tuple[int, int]:
-        codes = self.reader.contract.label_codes(self.reader.peer)
-        return min(codes), max(codes)
-
-    def place(self) -> exp.Expr:
-        """A row's place, as an engine expression."""
-        low, _ = self._labels
-        label = exp.func("COALESCE", self.reader.label(), whole(self.unlabelled))
-        coordinates = [self.reader.code(shared) for shared in self.reader.contract.shared]
-        coordinates.append(exp.Sub(this=label, expression=whole(low)))
-        place, *rest = coordinates
-        for size, coordinate in zip(self.shape[1:], rest, strict=True):
-            place = exp.Add(
-                this=exp.Mul(this=exp.paren(place), expression=whole(size)), expression=exp.paren(coordinate)
-            )
-        if (misread := self.reader.misread()) is not None:
-            place = exp.Case().when(misread, whole(self.size - 1)).else_(place)
-        return exp.cast(place, "INT")
-
-    def blocks(self, places: Ints) -> tuple[Ints, Ints]:
-        """Codes and labels of some places; a label one above the highest is none."""
-        *codes, label = np.unravel_index(places, self.shape)
-        width = len(self.shape) - 1
-        return np.column_stack(codes) if width else np.empty((len(places), 0), dtype=np.int64), label + self._labels[0]
+_DOING = "sums and moments"
 
 
 def streams(source: Source, reader: Reader) -> bool:
     """Whether one pass is the better way: rows are at hand, and there is room for the sums of all possible blocks."""
-    return Grid(reader).size * (len(reader.summed()) + 1) * _BYTES <= source.room
+    return sums_size(reader) <= source.room
 
 
-def stream_totals(source: Source, reader: Reader, shift: Shift, progress: Progress = quiet) -> Totals:
-    """The totals from one stream of rows."""
+def sums_size(reader: Reader) -> int:
+    """How many bytes the sums of all possible blocks take."""
+    return Grid(reader).size * (len(reader.summed()) + 1) * _BYTES
+
+
+def stream_totals(
+    source: Source, reader: Reader, shift: Shift, progress: Progress = quiet, *, products: bool = True
+) -> Totals:
+    """The totals from one stream of rows; without products there are no moments."""
     reader = replace(reader, kinds=hopeful_kinds(reader))
     grid, values = Grid(reader), shift.values(reader)
     named = [value.as_(f"value_{at}") for at, value in enumerate([*values, *shift.usually(reader)])]
-    statement = exp.select(grid.place().as_("place"), *named).from_(reader.rows(ROWS))
-    running = add_batches(source.batches(statement), Running(grid.size, len(named)), source.row_count(), progress)
+    statement = exp.select(grid.numbers()[0].as_("place"), *named).from_(reader.rows(ROWS))
+    adders = max(1, min(source.threads, source.room // sums_size(reader)))
+    each = [Running(grid.size, len(named), products=products) for _ in range(adders)]
+    with closing(source.batches(statement, ordered=adders == 1)) as batches:
+        running = add_batches(Feed(batches, source.row_count(), progress), each)
     rows = running.rows
     seen = np.flatnonzero(rows[:-1])
-    codes, labels = grid.blocks(seen)
+    codes, labels = grid.blocks([seen])
     width = len(values)
     present = running.present(seen)[:, :width]
     others = present.copy()
@@ -109,39 +74,68 @@ def stream_totals(source: Source, reader: Reader, shift: Shift, progress: Progre
         sums=running.sums[seen, :width],
         present=present,
         others=others,
-        moments=beside_usual(running.moments, width),
+        moments=beside_usual(running.moments, width) if products else np.empty((0, 0)),
         unlabelled=bool((labels == grid.unlabelled).any()),
         misread=bool(rows[-1]),
     )
 
 
-def add_batches(batches: Iterable[pa.RecordBatch], running: Running, total: int, progress: Progress) -> Running:
-    """Add batches up in their order, one while the engine makes the next."""
-    done, last = 0, None
-    progress("sums and moments", 0, total)
-    with ThreadPoolExecutor(1) as worker:
-        for batch in batches:
-            if last is not None:
-                last.result()
-            last = worker.submit(running.add, batch)
-            done += batch.num_rows
-            progress("sums and moments", done, total)
-        if last is not None:
-            last.result()
-    return running
+@dataclass
+class Feed:
+    """Batches of rows for several threads, one at a time to whoever asks; ends for all when one stops it."""
+
+    batches: Iterator[pa.RecordBatch]
+    total: int = 0
+    progress: Progress = quiet
+    done: int = 0
+    stopped: bool = False
+    lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.progress(_DOING, 0, self.total)
+
+    def next(self) -> pa.RecordBatch | None:
+        """The next batch, None if there is none."""
+        with self.lock:
+            batch = None if self.stopped else next(self.batches, None)
+            if batch is not None:
+                self.done += batch.num_rows
+                self.progress(_DOING, self.done, self.total)
+            return batch
+
+
+def add_batches(feed: Feed, each: list[Running]) -> Running:
+    """Add all batches up, in as many threads as there are sums to add to; this one, which a user can stop, is one."""
+
+    def add(running: Running) -> None:
+        try:
+            while (batch := feed.next()) is not None:
+                running.add(batch)
+        finally:
+            feed.stopped = True
+
+    mine, *others = each
+    with ThreadPoolExecutor(max(1, len(others))) as workers:
+        theirs = [workers.submit(add, running) for running in others]
+        add(mine)
+    for other in theirs:
+        other.result()
+    return reduce(Running.join, others, mine)
 
 
 class Running:
     """Sums over the rows so far of (values, presence of those with gaps, 1): by place, and of their products.
 
-    ``gaps`` are the columns of which some value was missing so far.
+    ``gaps`` are the columns of which some value was missing so far. Without
+    products there are only those with 1.
     """
 
-    def __init__(self, places: int, width: int) -> None:
+    def __init__(self, places: int, width: int, *, products: bool = True) -> None:
         self.gaps: tuple[int, ...] = ()
         self.sums: Floats = np.zeros((places, width + 1))
-        self.product: Floats = np.zeros((width + 1, width + 1))
+        self.product: Floats = np.zeros((width + 1 if products else 1, width + 1))
         self._width = width
+        self._products = products
 
     @property
     def rows(self) -> Ints:
@@ -170,7 +164,7 @@ class Running:
     def _add_rows(self, place: Ints, columns: list[Floats]) -> None:
         lifted = np.empty((len(place), self.sums.shape[1]))
         lift(lifted.T, columns, self.gaps)
-        product = lifted.T @ lifted
+        product = (lifted.T if self._products else lifted.T[-1:]) @ lifted
         if new := new_gaps(product, columns, self.gaps):
             self._widen(new)
             self._add_rows(place, columns)
@@ -178,12 +172,22 @@ class Running:
         self.product += product
         add_by_place(self.sums, place, lifted)
 
+    def join(self, other: Running) -> Running:
+        """The sums over the rows of both."""
+        for one, also in ((self, other), (other, self)):
+            one._widen([at for at in also.gaps if at not in one.gaps])
+        order = [*range(self._width), *(self._width + other.gaps.index(at) for at in self.gaps), -1]
+        self.sums += other.sums[:, order]
+        self.product += other.product[np.ix_(order, order)] if self._products else other.product[:, order]
+        return self
+
     def _widen(self, new: list[int]) -> None:
         """More columns have gaps: so far none of their values was missing, so their presence is the constant."""
         self.gaps = (*self.gaps, *new)
         before_last = [-1] * len(new)
         self.sums = np.insert(self.sums, before_last, self.sums[:, -1:], axis=1)
-        self.product = np.insert(self.product, before_last, self.product[-1:], axis=0)
+        if self._products:
+            self.product = np.insert(self.product, before_last, self.product[-1:], axis=0)
         self.product = np.insert(self.product, before_last, self.product[:, -1:], axis=1)
 
 

@@ -7,18 +7,18 @@ statement, the second gives the moments by whichever way suits the engine.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
 from radocraft.encoding import Reader
-from radocraft.expressions import Kind, double
+from radocraft.expressions import Kind, double, whole
 from radocraft.features import Interact, Numeric
+from radocraft.grid import Grid
 from radocraft.moments import beside_usual
 from radocraft.progress import Progress, quiet
 from radocraft.shift import Shift
@@ -60,33 +60,46 @@ def ask_totals(source: Source, reader: Reader, shift: Shift, progress: Progress 
 def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, exp.Select]:
     """The totals without moments, and the statement of the values behind them, and of which are usual.
 
-    NaN makes a sum NaN, so it shows; columns of numbers are taken to be free of
-    it, and only when a sum is not finite are they read anew, asking every value.
+    Columns are taken to be free of missing values if a sample was, and columns
+    of numbers to be free of NaN. The statement tells whether that is so: NaN makes
+    a sum NaN, and rows with a value missing unexpectedly are counted. If it is
+    not, the table is read anew, asking every value.
     """
+    gaps = list(shift.gaps)
     for careful in (False, True):
         now = reader if careful else replace(reader, kinds=hopeful_kinds(reader))
         values = shift.values(now)
+        gaps = list(range(len(values))) if careful else gaps
         usual = {f"usual_{at}": one for at, one in zip(shift.counted, shift.usually(now), strict=True)}
-        blocks = source.table(block_statement(source, now, values, usual))
-        sums = _matrix(blocks, "sum_", len(values), np.float64)
-        if np.isfinite(sums).all():
+        table = source.table(block_statement(source, now, values, usual, gaps))
+        sums = _matrix(table, "sum_", range(len(values)))
+        if np.isfinite(sums).all() and not np.any(_column(table, "missing")):
             break
-    present = _matrix(blocks, "present_", len(values), np.int64)
+    return _totals(table, sums, Grid(reader), shift, gaps), value_statement(now, [*values, *usual.values()])
+
+
+def _totals(table: pa.Table, sums: Floats, grid: Grid, shift: Shift, gaps: list[int]) -> Totals:
+    """The answer to `block_statement`, in the order of codes and labels."""
+    numbers = [_column(table, f"place_{at}") for at in range(len(grid.numbers()))]
+    read = numbers[0] != grid.misread
+    order = np.flatnonzero(read)[np.lexsort([number[read] for number in reversed(numbers)])]
+    codes, labels = grid.blocks([number[order] for number in numbers])
+    rows = _column(table, "rows")[order]
+    present = np.repeat(rows[:, None], sums.shape[1], axis=1)
+    present[:, gaps] = _matrix(table, "present_", gaps)[order]
     others = present.copy()
-    for at in shift.counted:
-        others[:, at] -= blocks.column(f"usual_{at}").to_numpy().astype(np.int64)
-    totals = Totals(
-        codes=_matrix(blocks, "code_", len(reader.contract.shared), np.int64),
-        labels=blocks.column("label").fill_null(0).to_numpy().astype(np.int64),
-        rows=blocks.column("rows").to_numpy().astype(np.int64),
-        sums=sums,
+    others[:, shift.counted] -= _matrix(table, "usual_", shift.counted)[order].astype(np.int64)
+    return Totals(
+        codes=codes,
+        labels=labels,
+        rows=rows,
+        sums=sums[order],
         present=present,
         others=others,
         moments=np.empty((0, 0)),
-        unlabelled=blocks.column("label").null_count > 0,
-        misread="misread" in blocks.column_names and bool(np.any(blocks.column("misread").to_numpy())),
+        unlabelled=bool((labels == grid.unlabelled).any()),
+        misread=not read.all(),
     )
-    return totals, value_statement(now, [*values, *usual.values()])
 
 
 def hopeful_kinds(reader: Reader) -> dict[str, Kind]:
@@ -102,25 +115,37 @@ def hopeful_kinds(reader: Reader) -> dict[str, Kind]:
     return {name: "never-nan" if name in summed and kind == "number" else kind for name, kind in reader.kinds.items()}
 
 
-def block_statement(source: Source, reader: Reader, values: list[exp.Expr], usual: dict[str, exp.Expr]) -> exp.Query:
-    """Rows, sums, present and usual values of every block, in one GROUP BY."""
-    keys = [reader.code(shared).as_(f"code_{at}") for at, shared in enumerate(reader.contract.shared)]
-    keys.append(reader.label().as_("label"))
-    misread = reader.misread()
-    asked = [] if misread is None else [misread.as_("misread")]
+def block_statement(
+    source: Source, reader: Reader, values: list[exp.Expr], usual: dict[str, exp.Expr], gaps: list[int]
+) -> exp.Query:
+    """Rows, sums, present and usual values of every block, in one GROUP BY.
+
+    Values present are counted of the columns in ``gaps``; of the others, the
+    rows that miss one of them.
+    """
+    places = [number.as_(f"place_{at}") for at, number in enumerate(Grid(reader).numbers())]
     summed = [value.copy().as_(f"value_{at}") for at, value in enumerate(values)]
     summed += [one.copy().as_(name) for name, one in usual.items()]
-    inner = exp.select(*keys, *asked, *summed).from_(reader.rows(ROWS))
-    names = [key.alias for key in keys]
+    inner = exp.select(*places, *summed).from_(reader.rows(ROWS))
     totals = [exp.func("COUNT", exp.Star()).as_("rows")]
-    totals += [exp.func("MAX", exp.cast(exp.column("misread"), "INT")).as_("misread") for _ in asked]
     for at in range(len(values)):
-        value = exp.column(f"value_{at}")
-        total = exp.Anonymous(this=source.sum_function, expressions=[value])
+        total = exp.Anonymous(this=source.sum_function, expressions=[exp.column(f"value_{at}")])
         totals.append(exp.func("COALESCE", total, double(0)).as_(f"sum_{at}"))
-        totals.append(exp.func("COUNT", value.copy()).as_(f"present_{at}"))
+    totals += [exp.func("COUNT", exp.column(f"value_{at}")).as_(f"present_{at}") for at in gaps]
     totals += [exp.func("SUM", exp.column(name)).as_(name) for name in usual]
-    return exp.select(*names, *totals).from_(inner.subquery("encoded")).group_by(*names).order_by(*names)
+    lacking = [exp.column(f"value_{at}").is_(exp.null()) for at in range(len(values)) if at not in gaps]
+    case = exp.Case().when(_any(lacking), whole(1)) if lacking else exp.null()
+    totals.append(exp.func("COUNT", case).as_("missing"))
+    names = [place.alias for place in places]
+    return exp.select(*names, *totals).from_(inner.subquery("encoded")).group_by(*names)
+
+
+def _any(conditions: Sequence[exp.Expr]) -> exp.Expr:
+    """Whether one of them holds, written so that many do not nest deeply."""
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    return exp.or_(_any(conditions[:half]), _any(conditions[half:]))
 
 
 def value_statement(reader: Reader, values: list[exp.Expr]) -> exp.Select:
@@ -142,8 +167,11 @@ def _ask_moments(source: Source, values: exp.Select, gaps: list[int], total: int
     return source.moments(values, gaps, advance)
 
 
-def _matrix(table: pa.Table, prefix: str, width: int, dtype: type) -> NDArray[Any]:
-    out = np.empty((table.num_rows, width), dtype=dtype)
-    for at in range(width):
-        out[:, at] = table.column(f"{prefix}{at}").to_numpy()
+def _column(table: pa.Table, name: str) -> Ints:
+    out: Ints = table.column(name).to_numpy().astype(np.int64)
     return out
+
+
+def _matrix(table: pa.Table, prefix: str, columns: Iterable[int]) -> Floats:
+    found = [table.column(f"{prefix}{at}").to_numpy() for at in columns]
+    return np.column_stack(found).astype(np.float64) if found else np.empty((table.num_rows, 0))

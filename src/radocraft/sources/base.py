@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -62,6 +62,10 @@ class Source(Protocol):
         """How many bytes of sums may be kept here while rows are handed out; 0 where handing them out is dear."""
 
     @property
+    def threads(self) -> int:
+        """How many threads may add up rows that it hands out, each for itself; 1 keeps one fixed order."""
+
+    @property
     def pieces(self) -> tuple[Piece, ...]:
         """What tells these rows from others, for a tally to remember."""
 
@@ -74,8 +78,8 @@ class Source(Protocol):
     def table(self, query: exp.Query) -> pa.Table:
         """The answer of an aggregate query."""
 
-    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
-        """The answer in pieces, in row order, never whole in memory."""
+    def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
+        """The answer in pieces, never whole in memory; in row order, or in whichever order is quickest."""
 
     def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Second moments of (values, present) over all rows; see `radocraft.moments`.

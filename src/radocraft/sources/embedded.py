@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,13 +22,18 @@ from radocraft.pieces import Piece, piece_of_file, piece_of_table
 from radocraft.sources.base import ROWS, Settings
 
 _CELLS = 2**21
-_ROOM = 2**29
+_ROOM = 2**30
 _LITTLE_ROOM = 2**25
 """Under a limit on its memory the engine keeps block sums itself: it can put them to disk."""
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     # The statistics in a Parquet file leave NaN out; DuckDB would decide from them that there is none.
     "disabled_optimizers": "statistics_propagation",
+}
+_SESSION = {
+    "enable_progress_bar": "false",  # in a notebook it would print its own beside ours
+    "disable_parquet_prefetching": "true",  # of no use for files on this machine, and it takes memory
+    "streaming_buffer_size": "'32MiB'",  # with less, threads wait for one another
 }
 _TEXT_FILES = (".csv", ".tsv", ".txt")
 _INTEGER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
@@ -45,7 +50,7 @@ class DuckDBSource:
     sum_function: str = "fsum"
     room: int = _ROOM
     knows_its_rows: bool = True
-    shares_cores: bool = False
+    own: bool = True
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -69,9 +74,14 @@ class DuckDBSource:
         with _explaining(self.name):
             return self.connection.sql(query.sql("duckdb")).to_arrow_table()
 
-    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+    @property
+    def threads(self) -> int:
+        """As many as the engine has."""
+        return int(self.table(exp.select("CURRENT_SETTING('threads') AS threads"))["threads"][0].as_py())
+
+    def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer, streamed."""
-        with _explaining(self.name), self._sharing_cores():
+        with _explaining(self.name), self._in_order(ordered):
             rows = max(2048, min(2**17, _CELLS // len(query.selects)))
             reader = self.connection.sql(query.sql("duckdb")).to_arrow_reader(rows)
             try:
@@ -80,18 +90,17 @@ class DuckDBSource:
                 reader.close()
 
     @contextmanager
-    def _sharing_cores(self) -> Iterator[None]:
-        """Where reading is cheap, leave a core to whoever adds the rows up: threads in each other's way cost both."""
-        if not self.shares_cores:
+    def _in_order(self, ordered: bool) -> Iterator[None]:
+        """Let the engine hand out rows as it finds them; a connection of the user's own is left as it is."""
+        if ordered or not self.own:
             yield
             return
-        threads = int(self.table(exp.select("CURRENT_SETTING('threads') AS threads"))["threads"][0].as_py())
-        self.connection.execute(f"SET threads = {max(1, threads - 1)}")
+        self.connection.execute("SET preserve_insertion_order = false")
         try:
             yield
         finally:
             with suppress(duckdb.Error):
-                self.connection.execute(f"SET threads = {threads}")
+                self.connection.execute("SET preserve_insertion_order = true")
 
     def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Streamed into a BLAS product."""
@@ -135,8 +144,7 @@ def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
     function = "read_csv" if kinds == {"text"} else "read_parquet"
     relation = f"{function}({listed}, {options})"
     source = _with_view(name, _connect(settings), relation, lambda: tuple(piece_of_file(file) for file in files))
-    cheap = kinds == {"parquet"}
-    return replace(source, knows_its_rows=cheap, shares_cores=cheap, room=_room(settings))
+    return replace(source, knows_its_rows=kinds == {"parquet"}, room=_room(settings))
 
 
 def from_database(data: Any, table: str | None, settings: Settings) -> DuckDBSource:
@@ -158,7 +166,7 @@ def from_database(data: Any, table: str | None, settings: Settings) -> DuckDBSou
     place = Path(data).name if isinstance(data, str | Path) else "connection"
     relation = exp.to_table(table, dialect="duckdb").sql("duckdb", identify=True)
     source = _with_view(table, connection, relation, lambda: (Piece(str(table), f"duckdb {place} {relation}"),))
-    return replace(source, room=_room(settings))
+    return replace(source, room=_room(settings), own=not isinstance(data, duckdb.DuckDBPyConnection))
 
 
 def _room(settings: Settings) -> int:
@@ -186,7 +194,8 @@ def _connect(settings: Settings, database: str | Path | None = None) -> duckdb.D
             connection = duckdb.connect(config=config)
         else:
             connection = duckdb.connect(str(database), read_only=True, config=config)
-        connection.execute("SET enable_progress_bar = false")  # in a notebook it would print its own beside ours
+        for setting, value in _SESSION.items():
+            connection.execute(f"SET {setting} = {value}")
         return connection
     except duckdb.IOException as error:
         raise FileError(f"'{database}' cannot be opened as a DuckDB database: {error}") from error

@@ -8,7 +8,7 @@ are pair sums. Wide ones stream their encoded columns.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +52,7 @@ class PostgresSource:
     begin: tuple[str, ...]
     sum_function: str = "SUM"
     room: int = 0
+    threads: int = 1
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -72,7 +73,7 @@ class PostgresSource:
             cursor.execute(self._written(query))
             return cursor.fetch_arrow_table()
 
-    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer, streamed."""
         with _explaining(self.name, self.connection, self.begin), self.connection.cursor() as cursor:
             cursor.execute(self._written(query))

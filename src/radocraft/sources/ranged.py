@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -46,6 +46,11 @@ class RangedSource:
         return self.whole.room
 
     @property
+    def threads(self) -> int:
+        """The engine's."""
+        return self.whole.threads
+
+    @property
     def pieces(self) -> tuple[Piece, ...]:
         """The pieces of the whole, with their range."""
         return tuple(replace(piece, rows=self.rows) for piece in self.whole.pieces)
@@ -62,9 +67,9 @@ class RangedSource:
         """The answer over the range."""
         return self.whole.table(self._within(query))
 
-    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer over the range, streamed."""
-        return self.whole.batches(self._within(query))
+        return self.whole.batches(self._within(query), ordered=ordered)
 
     def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
         """Moments over the range."""

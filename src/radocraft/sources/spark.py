@@ -7,7 +7,7 @@ pyarrow, not radocraft.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +41,7 @@ class SparkSource:
     frame: Any
     sum_function: str = "SUM"
     room: int = 0
+    threads: int = 1
     view: str = field(default_factory=lambda: f"radocraft_{uuid4().hex}")
 
     def __post_init__(self) -> None:
@@ -64,7 +65,7 @@ class SparkSource:
         with _explaining(self.name):
             return self._run(query).toArrow()
 
-    def batches(self, query: exp.Query) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer, one partition after the other."""
         with _explaining(self.name), _by_value():
             for row in self._run(query).mapInArrow(moments.packed, "piece binary").toLocalIterator():

@@ -1,0 +1,92 @@
+"""Every place a row can have: the codes of its shared features and its label, as one whole number.
+
+Engines group by one number faster than by several columns, and block sums can be
+kept in one array. Where there are too many places for one number, there are
+several numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from sqlglot import exp
+
+from radocraft.arrays import Ints
+from radocraft.encoding import Reader
+from radocraft.expressions import whole
+
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Places by the codes of the shared features, then the label or none; one more is for rows with no reading."""
+
+    reader: Reader
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes there are of each shared feature, and how many of the label, none included."""
+        low, high = self._labels
+        return (*(len(shared.codes) for shared in self.reader.contract.shared), high - low + 2)
+
+    @property
+    def size(self) -> int:
+        """How many places there are."""
+        return prod(self.shape) + 1
+
+    @property
+    def unlabelled(self) -> int:
+        """The code of rows without an agreed label."""
+        return self._labels[1] + 1
+
+    @cached_property
+    def _labels(self) -> tuple[int, int]:
+        codes = self.reader.label_codes()
+        return min(codes), max(codes)
+
+    @cached_property
+    def _runs(self) -> list[slice]:
+        """Which coordinates go into each number: as many as fit."""
+        runs, start = [], 0
+        for end in range(1, len(self.shape) + 1):
+            if end == len(self.shape) or prod(self.shape[start : end + 1]) >= _MOST:
+                runs.append(slice(start, end))
+                start = end
+        return runs
+
+    @cached_property
+    def misread(self) -> int:
+        """The first number of rows with a cell that has no reading."""
+        return prod(self.shape[self._runs[0]])
+
+    def numbers(self) -> list[exp.Expr]:
+        """A row's place, as engine expressions: one number, or several where one is too small."""
+        low, _ = self._labels
+        label = exp.func("COALESCE", self.reader.label(), whole(self.unlabelled))
+        coordinates = [self.reader.code(shared) for shared in self.reader.contract.shared]
+        coordinates.append(exp.Sub(this=label, expression=whole(low)))
+        first, *rest = (_in_one(coordinates[run], self.shape[run]) for run in self._runs)
+        if (misread := self.reader.misread()) is not None:
+            first = exp.Case().when(misread, whole(self.misread)).else_(first)
+        return [exp.cast(number, "INT") for number in (first, *rest)]
+
+    def blocks(self, numbers: Sequence[Ints]) -> tuple[Ints, Ints]:
+        """Codes and labels of some places; a label one above the highest is none."""
+        each = zip(numbers, self._runs, strict=True)
+        *codes, label = (code for number, run in each for code in np.unravel_index(number, self.shape[run]))
+        width = len(self.shape) - 1
+        stacked = np.column_stack(codes) if width else np.empty((len(label), 0), dtype=np.int64)
+        return stacked, label + self._labels[0]
+
+
+def _in_one(coordinates: list[exp.Expr], sizes: tuple[int, ...]) -> exp.Expr:
+    """Several coordinates as one number, which keeps their order."""
+    number, *rest = coordinates
+    for size, coordinate in zip(sizes[1:], rest, strict=True):
+        number = exp.Add(this=exp.Mul(this=exp.paren(number), expression=whole(size)), expression=exp.paren(coordinate))
+    return number
