@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from math import prod
 
 import numpy as np
@@ -31,23 +32,22 @@ class Grid:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """How many codes there are of each shared feature, and how many of the label, none included."""
-        low, high = self._labels
-        return (*(len(shared.codes) for shared in self.reader.contract.shared), high - low + 2)
+        labels = max(*self.reader.label_codes(), self.unlabelled) - self._low + 1
+        return (*(len(shared.codes) for shared in self.reader.contract.shared), labels)
 
     @property
     def size(self) -> int:
         """How many places there are."""
         return prod(self.shape) + 1
 
-    @property
+    @cached_property
     def unlabelled(self) -> int:
-        """The code of rows without an agreed label."""
-        return self._labels[1] + 1
+        """The code of rows without an agreed label: the lowest that no label has."""
+        return next(code for code in count(self._low) if code not in self.reader.label_codes())
 
     @cached_property
-    def _labels(self) -> tuple[int, int]:
-        codes = self.reader.label_codes()
-        return min(codes), max(codes)
+    def _low(self) -> int:
+        return min(self.reader.label_codes())
 
     @cached_property
     def _runs(self) -> list[slice]:
@@ -66,22 +66,21 @@ class Grid:
 
     def numbers(self) -> list[exp.Expr]:
         """A row's place, as engine expressions: one number, or several where one is too small."""
-        low, _ = self._labels
         label = exp.func("COALESCE", self.reader.label(), whole(self.unlabelled))
         coordinates = [self.reader.code(shared) for shared in self.reader.contract.shared]
-        coordinates.append(exp.Sub(this=label, expression=whole(low)))
+        coordinates.append(exp.Sub(this=label, expression=whole(self._low)))
         first, *rest = (_in_one(coordinates[run], self.shape[run]) for run in self._runs)
         if (misread := self.reader.misread()) is not None:
             first = exp.Case().when(misread, whole(self.misread)).else_(first)
         return [exp.cast(number, "INT") for number in (first, *rest)]
 
     def blocks(self, numbers: Sequence[Ints]) -> tuple[Ints, Ints]:
-        """Codes and labels of some places; a label one above the highest is none."""
+        """Codes and labels of some places."""
         each = zip(numbers, self._runs, strict=True)
         *codes, label = (code for number, run in each for code in np.unravel_index(number, self.shape[run]))
         width = len(self.shape) - 1
         stacked = np.column_stack(codes) if width else np.empty((len(label), 0), dtype=np.int64)
-        return stacked, label + self._labels[0]
+        return stacked, label + self._low
 
 
 def _in_one(coordinates: list[exp.Expr], sizes: tuple[int, ...]) -> exp.Expr:

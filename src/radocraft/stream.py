@@ -31,7 +31,7 @@ from radocraft.progress import Progress, quiet
 from radocraft.shift import Shift
 from radocraft.sources import Source
 from radocraft.sources.base import ROWS
-from radocraft.totals import Totals, hopeful_kinds
+from radocraft.totals import Totals, hopeful_kinds, other_values, present_values
 
 _ROWS = 4096
 _BYTES = 8
@@ -60,23 +60,22 @@ def stream_totals(
     each = [Running(grid.size, len(named), products=products) for _ in range(adders)]
     with closing(source.batches(statement, ordered=adders == 1)) as batches:
         running = add_batches(Feed(batches, source.row_count(), progress), each)
-    rows = running.rows
-    seen = np.flatnonzero(rows[:-1])
+    seen = np.flatnonzero(running.sums[:-1, -1])
+    misread = bool(running.sums[-1, -1])
     codes, labels = grid.blocks([seen])
-    width = len(values)
-    present = running.present(seen)[:, :width]
-    others = present.copy()
-    others[:, shift.counted] -= running.sums[seen, width : len(named)].astype(np.int64)
+    sums = np.take(running.sums, seen, axis=0)
+    rows, width = sums[:, -1].astype(np.int64), len(values)
+    present = present_values(rows, len(named), running.gaps, sums[:, len(named) : -1])[:, :width]
     return Totals(
         codes=codes,
         labels=labels,
-        rows=rows[seen],
-        sums=running.sums[seen, :width],
+        rows=rows,
+        sums=sums[:, :width],
         present=present,
-        others=others,
+        others=other_values(present, shift.counted, sums[:, width : len(named)]),
         moments=beside_usual(running.moments, width) if products else np.empty((0, 0)),
         unlabelled=bool((labels == grid.unlabelled).any()),
-        misread=bool(rows[-1]),
+        misread=misread,
     )
 
 
@@ -138,20 +137,9 @@ class Running:
         self._products = products
 
     @property
-    def rows(self) -> Ints:
-        """How many rows every place has."""
-        return self.sums[:, -1].astype(np.int64)
-
-    @property
     def moments(self) -> Floats:
         """Second moments of (values, present)."""
         return spread(self.product, self._width, self.gaps)
-
-    def present(self, places: Ints) -> Ints:
-        """How many values of every column are present at some places."""
-        present = np.repeat(self.sums[places, -1:], self._width, axis=1)
-        present[:, list(self.gaps)] = self.sums[places, self._width : -1]
-        return present.astype(np.int64)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose first column is a row's place."""
@@ -174,12 +162,20 @@ class Running:
 
     def join(self, other: Running) -> Running:
         """The sums over the rows of both."""
-        for one, also in ((self, other), (other, self)):
-            one._widen([at for at in also.gaps if at not in one.gaps])
-        order = [*range(self._width), *(self._width + other.gaps.index(at) for at in self.gaps), -1]
-        self.sums += other.sums[:, order]
-        self.product += other.product[np.ix_(order, order)] if self._products else other.product[:, order]
+        if self.gaps != other.gaps:
+            other._widen([at for at in self.gaps if at not in other.gaps])
+            self._widen([at for at in other.gaps if at not in self.gaps])
+            other._order(self.gaps)
+        self.sums += other.sums
+        self.product += other.product
         return self
+
+    def _order(self, gaps: tuple[int, ...]) -> None:
+        """Put the presence of columns with gaps into this order."""
+        order = [*range(self._width), *(self._width + self.gaps.index(at) for at in gaps), -1]
+        self.sums, self.product, self.gaps = self.sums[:, order], self.product[:, order], gaps
+        if self._products:
+            self.product = self.product[order]
 
     def _widen(self, new: list[int]) -> None:
         """More columns have gaps: so far none of their values was missing, so their presence is the constant."""

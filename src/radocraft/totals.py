@@ -85,21 +85,39 @@ def _totals(table: pa.Table, sums: Floats, grid: Grid, shift: Shift, gaps: list[
     order = np.flatnonzero(read)[np.lexsort([number[read] for number in reversed(numbers)])]
     codes, labels = grid.blocks([number[order] for number in numbers])
     rows = _column(table, "rows")[order]
-    present = np.repeat(rows[:, None], sums.shape[1], axis=1)
-    present[:, gaps] = _matrix(table, "present_", gaps)[order]
-    others = present.copy()
-    others[:, shift.counted] -= _matrix(table, "usual_", shift.counted)[order].astype(np.int64)
+    present = present_values(rows, sums.shape[1], gaps, _matrix(table, "present_", gaps)[order])
     return Totals(
         codes=codes,
         labels=labels,
         rows=rows,
         sums=sums[order],
         present=present,
-        others=others,
+        others=other_values(present, shift.counted, _matrix(table, "usual_", shift.counted)[order]),
         moments=np.empty((0, 0)),
         unlabelled=bool((labels == grid.unlabelled).any()),
         misread=not read.all(),
     )
+
+
+def present_values(rows: Ints, width: int, gaps: Sequence[int], counts: Floats) -> Ints:
+    """How many values of each column are present in every block: as many as rows but in ``gaps``.
+
+    Without gaps it is one column seen many times, which takes no room.
+    """
+    present = np.broadcast_to(rows[:, None], (len(rows), width))
+    if gaps:
+        present = present.copy()
+        present[:, gaps] = counts
+    return present
+
+
+def other_values(present: Ints, counted: Sequence[int], usual: Floats) -> Ints:
+    """How many of the values present are not the usual one, of columns that have one."""
+    if not counted:
+        return present
+    others = present.copy()
+    others[:, counted] -= usual.astype(np.int64)
+    return others
 
 
 def hopeful_kinds(reader: Reader) -> dict[str, Kind]:

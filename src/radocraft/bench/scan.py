@@ -11,12 +11,11 @@ import numpy as np
 
 from radocraft.bench.measure import Cost, measure, median
 from radocraft.contract import Contract
-from radocraft.craft import craft
+from radocraft.craft import block_totals, craft
 from radocraft.encoding import Reader, summed_columns
 from radocraft.settle import settle
 from radocraft.shift import guess_shift
 from radocraft.sources import open_source
-from radocraft.totals import ask_blocks
 
 CODES = {500: (16, 16), 50_000: (29, 29, 29), 1_000_000: (27, 27, 27, 27)}
 """Numbers of codes of the shared features that give about so many blocks, two labels included."""
@@ -106,7 +105,7 @@ def only_sums(path: Path, width: int, codes: tuple[int, ...], memory_limit: str 
     reader = Reader(contract, "bank", source.kinds())
     reader = replace(reader, constants=settle(source, reader))
     shift = guess_shift(source, reader, summed_columns(contract, "bank"))
-    return len(ask_blocks(source, reader, shift)[0].rows)
+    return len(block_totals(source, reader, shift).rows)
 
 
 def sums_and_moments(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None) -> tuple[int, float]:
