@@ -4,6 +4,7 @@ import argparse
 import json
 import tempfile
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 from radocraft.bench import against_scan
@@ -14,15 +15,16 @@ SHAPES = ["10000000x20x500", "10000000x20x50000", "10000000x20x1000000", "100000
 def main() -> None:
     wanted = argparse.ArgumentParser(description=__doc__)
     wanted.add_argument("shapes", nargs="*", default=SHAPES, help="ROWSxCOLUMNSxBLOCKS; blocks 500, 50000 or 1000000")
+    wanted.add_argument("--codec", nargs="*", default=["zstd", "snappy"], help="how the file is compressed")
     wanted.add_argument("--repeats", type=int, default=3, help="rounds; the median counts")
     wanted.add_argument("--memory-limit", help="the most memory for the engine, such as 2GB")
     given = wanted.parse_args()
     found = []
-    for shape in given.shapes:
+    more = {"repeats": given.repeats, "memory_limit": given.memory_limit}
+    for codec, shape in product(given.codec, given.shapes):
         rows, width, blocks = (int(part) for part in shape.split("x"))
         with tempfile.TemporaryDirectory() as folder:
-            repeats, limit = given.repeats, given.memory_limit
-            found.append(against_scan(Path(folder), rows, width, blocks, repeats=repeats, memory_limit=limit))
+            found.append(against_scan(Path(folder), rows, width, blocks, codec=codec, **more))
     print(json.dumps([asdict(scan) for scan in found], indent=1))
 
 

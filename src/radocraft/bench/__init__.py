@@ -8,10 +8,12 @@ from radocraft.bench.growth import SIZES, Curve, growth_of
 from radocraft.bench.learn import Learning, against_reading
 from radocraft.bench.linkage import Rival, against_linkage
 from radocraft.bench.measure import Cost, growth, measure
-from radocraft.bench.scan import Scan, against_scan
+from radocraft.bench.scan import CODES, Codec, Scan, against_scan
 
 __all__ = [
+    "CODES",
     "SIZES",
+    "Codec",
     "Cost",
     "Curve",
     "Learning",

@@ -1,13 +1,20 @@
-"""Crafting against a bare scan: a SUM of every column of the same Parquet file, without GROUP BY."""
+"""Crafting against a bare scan: a SUM of every column of the same Parquet file, without GROUP BY.
+
+Several engines scan it; what counts is the quickest.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 import numpy as np
+from sqlglot import exp
 
 from radocraft.bench.measure import Cost, measure, median
 from radocraft.contract import Contract
@@ -16,19 +23,27 @@ from radocraft.encoding import Reader, summed_columns
 from radocraft.settle import settle
 from radocraft.shift import guess_shift
 from radocraft.sources import open_source
+from radocraft.sources.base import ROWS
 
 CODES = {500: (16, 16), 50_000: (29, 29, 29), 1_000_000: (27, 27, 27, 27)}
 """Numbers of codes of the shared features that give about so many blocks, two labels included."""
 _SMALL = 1_000
 
+Codec = Literal["zstd", "snappy", "uncompressed"]
+"""How a Parquet file is compressed."""
+
 
 @dataclass(frozen=True)
 class Scan:
-    """One table's measurements, medians over the repeats; ratios are to the bare scan of the same round."""
+    """One table's measurements, medians over the repeats; ratios are to the quickest bare scan of the same round.
+
+    ``engines`` are the seconds of every engine's scan.
+    """
 
     rows: int
     width: int
     blocks: int
+    codec: Codec
     scan: Cost
     sums: Cost
     whole: Cost
@@ -36,52 +51,73 @@ class Scan:
     whole_ratio: float
     sums_cpu_ratio: float
     whole_cpu_ratio: float
+    engines: dict[str, float]
 
 
 def against_scan(
-    folder: Path, rows: int, width: int, blocks: int, *, repeats: int = 3, memory_limit: str | None = None
+    folder: Path,
+    rows: int,
+    width: int,
+    blocks: int,
+    *,
+    codec: Codec = "zstd",
+    repeats: int = 3,
+    memory_limit: str | None = None,
 ) -> Scan:
     """Generate a table, then craft it and scan it in turn."""
     path, small = folder / f"{rows}x{width}-{blocks}.parquet", folder / "small.parquet"
-    more = (CODES[blocks], memory_limit)
     try:
-        write_table(path, rows, width, CODES[blocks])
-        write_table(small, _SMALL, width, CODES[blocks])
-        measure(bare_scan, path, width)
-        rounds = []
-        for _ in range(repeats):
-            scan = measure(bare_scan, path, width, warm=(small, width))
-            sums = measure(only_sums, path, width, *more, warm=(small, width, *more))
-            whole = measure(sums_and_moments, path, width, *more, warm=(small, width, *more))
-            rounds.append((scan, sums, whole))
+        write_table(path, rows, width, CODES[blocks], codec)
+        write_table(small, _SMALL, width, CODES[blocks], codec)
+        measure(scan_by_duckdb, path, width)
+        rounds = [_round(path, small, width, (CODES[blocks], memory_limit)) for _ in range(repeats)]
     finally:
         path.unlink(missing_ok=True)
         small.unlink(missing_ok=True)
-    ratio = np.array([[(s.wall / b.wall, s.cpu / b.cpu), (w.wall / b.wall, w.cpu / b.cpu)] for b, s, w in rounds])
-    middle = np.median(ratio, axis=0)
-    scan, sums, whole = (median(list(costs)) for costs in zip(*rounds, strict=True))
+    scans, sums, whole, engines = zip(*rounds, strict=True)
     return Scan(
         rows,
         width,
         blocks,
-        scan,
-        sums,
-        whole,
-        sums_ratio=float(middle[0, 0]),
-        whole_ratio=float(middle[1, 0]),
-        sums_cpu_ratio=float(middle[0, 1]),
-        whole_cpu_ratio=float(middle[1, 1]),
+        codec,
+        median(scans),
+        median(sums),
+        median(whole),
+        sums_ratio=_ratio(sums, scans, "wall"),
+        whole_ratio=_ratio(whole, scans, "wall"),
+        sums_cpu_ratio=_ratio(sums, scans, "cpu"),
+        whole_cpu_ratio=_ratio(whole, scans, "cpu"),
+        engines={name: float(np.median([by[name] for by in engines])) for name in engines[0]},
     )
 
 
-def write_table(path: Path, rows: int, width: int, codes: tuple[int, ...]) -> None:
+def _round(
+    path: Path, small: Path, width: int, more: tuple[tuple[int, ...], str | None]
+) -> tuple[Cost, Cost, Cost, dict[str, float]]:
+    """The quickest scan, the sums, and the whole; and what every engine's scan took."""
+    scans = {name: measure(scan, path, width, warm=(small, width)) for name, scan in bare_scans().items()}
+    sums = measure(only_sums, path, width, *more, warm=(small, width, *more))
+    whole = measure(sums_and_moments, path, width, *more, warm=(small, width, *more))
+    quickest = min(scans.values(), key=lambda cost: cost.wall)
+    return quickest, sums, whole, {name: cost.wall for name, cost in scans.items()}
+
+
+def _ratio(ours: Sequence[Cost], scans: Sequence[Cost], figure: str) -> float:
+    return float(
+        np.median([getattr(one, figure) / getattr(scan, figure) for one, scan in zip(ours, scans, strict=True)])
+    )
+
+
+def write_table(path: Path, rows: int, width: int, codes: tuple[int, ...], codec: Codec = "zstd") -> None:
     """Random doubles, codes and a label, as Parquet."""
     columns = [f"random() * {1 + at % 5} + {at} AS x{at:03}" for at in range(width)]
     columns += [f"CAST(floor(random() * {count}) AS INTEGER) AS s{at}" for at, count in enumerate(codes)]
     columns.append("CASE WHEN random() < 0.4 THEN 'yes' ELSE 'no' END AS y")
     with duckdb.connect(config={"memory_limit": "2GB"}) as database:
         database.execute("SET preserve_insertion_order = false")
-        database.execute(f"COPY (SELECT {', '.join(columns)} FROM range({rows})) TO '{path}' (FORMAT parquet)")
+        database.execute(
+            f"COPY (SELECT {', '.join(columns)} FROM range({rows})) TO '{path}' (FORMAT parquet, COMPRESSION {codec})"
+        )
 
 
 def contract_of(width: int, codes: tuple[int, ...]) -> Contract:
@@ -92,11 +128,33 @@ def contract_of(width: int, codes: tuple[int, ...]) -> Contract:
     return Contract.parse(f'name = "bench"\n{label}\n{shared}\n[peers.bank.features]\n{features}\n')
 
 
-def bare_scan(path: Path, width: int) -> None:
-    """SUM of every column."""
-    sums = ", ".join(f"sum(x{at:03})" for at in range(width))
+def bare_scans() -> dict[str, Callable[[Path, int], None]]:
+    """The engines there are: Polars only where it is installed."""
+    ours: dict[str, Callable[[Path, int], None]] = {"DuckDB": scan_by_duckdb, "DuckDB, our settings": scan_by_source}
+    return ours | ({"Polars": scan_by_polars} if find_spec("polars") else {})
+
+
+def scan_by_duckdb(path: Path, width: int) -> None:
+    """SUM of every column, as DuckDB does it by itself."""
     with duckdb.connect() as database:
-        database.execute(f"SELECT {sums} FROM '{path}'").fetchall()
+        database.execute(f"SELECT {', '.join(_sums(width))} FROM '{path}'").fetchall()
+
+
+def scan_by_source(path: Path, width: int) -> None:
+    """SUM of every column, by DuckDB as crafting sets it up."""
+    open_source(path).table(exp.select(*_sums(width)).from_(ROWS))
+
+
+def scan_by_polars(path: Path, width: int) -> None:
+    """SUM of every column by Polars."""
+    import polars  # noqa: PLC0415
+
+    columns = [f"x{at:03}" for at in range(width)]
+    polars.scan_parquet(path).select(polars.col(columns).sum()).collect(engine="streaming")
+
+
+def _sums(width: int) -> list[str]:
+    return [f"sum(x{at:03})" for at in range(width)]
 
 
 def only_sums(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.bench import against_linkage, against_reading, against_scan
+from radocraft.bench import CODES, Codec, against_linkage, against_reading, against_scan
 from radocraft.cli.terminal import Json, out, print_json
 from radocraft.report.numbers import size
 
@@ -22,22 +22,26 @@ def craft(
     rows: Annotated[int, typer.Option(help="Rows of the generated table.")] = 1_000_000,
     width: Annotated[int, typer.Option(help="Private columns.")] = 20,
     blocks: Annotated[int, typer.Option(help="About so many blocks: 500, 50000 or 1000000.")] = 500,
+    codec: Annotated[Codec, typer.Option(help="How the file is compressed.")] = "zstd",
     repeats: Annotated[int, typer.Option(help="Rounds; the median counts.")] = 3,
     memory_limit: Annotated[str | None, typer.Option(help="The most memory for the engine, e.g. 2GB.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Craft a generated table, against a bare scan of the same file.
+    """Craft a generated table, against the quickest bare scan of the same file.
 
     Example: radocraft bench craft --rows 1000000 --blocks 500
     """
+    if blocks not in CODES:
+        raise typer.BadParameter(f"{blocks} is none of {', '.join(map(str, CODES))}.", param_hint="'--blocks'")
     with tempfile.TemporaryDirectory() as folder:
-        found = against_scan(Path(folder), rows, width, blocks, repeats=repeats, memory_limit=memory_limit)
+        place = Path(folder)
+        found = against_scan(place, rows, width, blocks, codec=codec, repeats=repeats, memory_limit=memory_limit)
     if as_json:
         print_json(asdict(found))
         return
     table = Table("work", "wall", "cpu", "peak", "x scan (wall)", "x scan (cpu)", title=f"{rows:,} x {width}")
     for name, cost, wall, cpu in (
-        ("bare scan", found.scan, 1.0, 1.0),
+        (f"bare scan ({min(found.engines, key=found.engines.__getitem__)})", found.scan, 1.0, 1.0),
         ("sums", found.sums, found.sums_ratio, found.sums_cpu_ratio),
         ("sums and moments", found.whole, found.whole_ratio, found.whole_cpu_ratio),
     ):
