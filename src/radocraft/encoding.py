@@ -30,6 +30,7 @@ from radocraft.expressions import (
     stepped,
     times,
     truth,
+    whole,
     word,
 )
 from radocraft.features import Boolean, Categorical, Feature, Interact, Numeric, Shared, Spline
@@ -111,19 +112,20 @@ class Reader:
         """How the engine holds it."""
         return self.kinds[self.contract.column_of(self.peer, name)]
 
-    def label(self) -> exp.Expr:
-        """The row's label code, or NULL for anything that is no agreed value."""
+    def label(self, none: int | None = None) -> exp.Expr:
+        """The row's label code; for anything that is no agreed value NULL, or ``none``."""
         label, case = self.contract.label, exp.Case()
+        otherwise = exp.null() if none is None else whole(none)
         if not self.contract.labelled(self.peer):
             return exp.Literal.number(ANY_LABEL) if self.ranking is None else self.ranking.label
         raw, kind = self.column(label.column), self.kind(label.column)
         if isinstance(label, Number):
             told = number(raw, kind)
             bin_of = exp.Add(this=binned(told, label.edges), expression=exp.Literal.number(1))
-            return case.when(told.is_(exp.null()), exp.null()).else_(bin_of if label.edges else exp.Literal.number(0))
+            return case.when(told.is_(exp.null()), otherwise).else_(bin_of if label.edges else exp.Literal.number(0))
         for value, code in zip(label.values, label.codes, strict=True):
             case = case.when(equals(raw, kind, value), exp.Literal.number(code))
-        return case
+        return case.else_(otherwise)
 
     def label_codes(self) -> tuple[int, ...]:
         """The codes that `label` gives."""

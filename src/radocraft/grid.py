@@ -66,9 +66,8 @@ class Grid:
 
     def numbers(self) -> list[exp.Expr]:
         """A row's place, as engine expressions: one number, or several where one is too small."""
-        label = exp.func("COALESCE", self.reader.label(), whole(self.unlabelled))
         coordinates = [self.reader.code(shared) for shared in self.reader.contract.shared]
-        coordinates.append(exp.Sub(this=label, expression=whole(self._low)))
+        coordinates.append(exp.Sub(this=self.reader.label(self.unlabelled), expression=whole(self._low)))
         first, *rest = (_in_one(coordinates[run], self.shape[run]) for run in self._runs)
         if (misread := self.reader.misread()) is not None:
             first = exp.Case().when(misread, whole(self.misread)).else_(first)
@@ -79,8 +78,7 @@ class Grid:
         each = zip(numbers, self._runs, strict=True)
         *codes, label = (code for number, run in each for code in np.unravel_index(number, self.shape[run]))
         width = len(self.shape) - 1
-        stacked = np.column_stack(codes) if width else np.empty((len(label), 0), dtype=np.int64)
-        return stacked, label + self._low
+        return np.array(codes, dtype=np.int64).reshape(width, len(label)).T, label + self._low
 
 
 def _in_one(coordinates: list[exp.Expr], sizes: tuple[int, ...]) -> exp.Expr:

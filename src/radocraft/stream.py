@@ -58,7 +58,7 @@ def stream_totals(
     statement = exp.select(grid.numbers()[0].as_("place"), *named).from_(reader.rows(ROWS))
     adders = max(1, min(source.threads, source.room // sums_size(reader)))
     each = [Running(grid.size, len(named), products=products) for _ in range(adders)]
-    with closing(source.batches(statement, ordered=adders == 1)) as batches:
+    with closing(source.batches(statement, ordered=source.threads == 1)) as batches:
         running = add_batches(Feed(batches, source.row_count(), progress), each)
     seen = np.flatnonzero(running.sums[:-1, -1])
     misread = bool(running.sums[-1, -1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -20,8 +20,7 @@ from radocraft.bench.measure import Cost, measure, median
 from radocraft.contract import Contract
 from radocraft.craft import block_totals, craft
 from radocraft.encoding import Reader, summed_columns
-from radocraft.settle import settle
-from radocraft.shift import guess_shift
+from radocraft.shift import Shift, guess_shift
 from radocraft.sources import open_source
 from radocraft.sources.base import ROWS
 
@@ -70,7 +69,8 @@ def against_scan(
         write_table(path, rows, width, CODES[blocks], codec)
         write_table(small, _SMALL, width, CODES[blocks], codec)
         measure(scan_by_duckdb, path, width)
-        rounds = [_round(path, small, width, (CODES[blocks], memory_limit)) for _ in range(repeats)]
+        shift = shift_of(small, width, CODES[blocks])
+        rounds = [_round(path, small, (width, CODES[blocks], memory_limit), shift) for _ in range(repeats)]
     finally:
         path.unlink(missing_ok=True)
         small.unlink(missing_ok=True)
@@ -92,12 +92,13 @@ def against_scan(
 
 
 def _round(
-    path: Path, small: Path, width: int, more: tuple[tuple[int, ...], str | None]
+    path: Path, small: Path, given: tuple[int, tuple[int, ...], str | None], shift: Shift
 ) -> tuple[Cost, Cost, Cost, dict[str, float]]:
     """The quickest scan, the sums, and the whole; and what every engine's scan took."""
+    width = given[0]
     scans = {name: measure(scan, path, width, warm=(small, width)) for name, scan in bare_scans().items()}
-    sums = measure(only_sums, path, width, *more, warm=(small, width, *more))
-    whole = measure(sums_and_moments, path, width, *more, warm=(small, width, *more))
+    sums = measure(only_sums, path, *given, shift, warm=(small, *given, shift))
+    whole = measure(sums_and_moments, path, *given, warm=(small, *given))
     quickest = min(scans.values(), key=lambda cost: cost.wall)
     return quickest, sums, whole, {name: cost.wall for name, cost in scans.items()}
 
@@ -157,13 +158,17 @@ def _sums(width: int) -> list[str]:
     return [f"sum(x{at:03})" for at in range(width)]
 
 
-def only_sums(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None) -> int:
-    """The block sums alone; the number of blocks comes back."""
+def only_sums(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None, shift: Shift) -> int:
+    """The block sums alone, where an earlier tally tells how columns are moved; the number of blocks comes back."""
     source, contract = open_source(path, memory_limit=memory_limit), contract_of(width, codes)
+    return len(block_totals(source, Reader(contract, "bank", source.kinds()), shift).rows)
+
+
+def shift_of(path: Path, width: int, codes: tuple[int, ...]) -> Shift:
+    """How the columns of a table of `write_table` are moved."""
+    source, contract = open_source(path), contract_of(width, codes)
     reader = Reader(contract, "bank", source.kinds())
-    reader = replace(reader, constants=settle(source, reader))
-    shift = guess_shift(source, reader, summed_columns(contract, "bank"))
-    return len(block_totals(source, reader, shift).rows)
+    return guess_shift(source, reader, summed_columns(contract, "bank"))
 
 
 def sums_and_moments(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None) -> tuple[int, float]:

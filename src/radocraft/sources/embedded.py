@@ -22,7 +22,7 @@ from radocraft.pieces import Piece, piece_of_file, piece_of_table
 from radocraft.sources.base import ROWS, Settings
 
 _CELLS = 2**21
-_ROOM = 2**30
+_ROOM = 2**29
 _LITTLE_ROOM = 2**25
 """Under a limit on its memory the engine keeps block sums itself: it can put them to disk."""
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -35,6 +35,7 @@ _SESSION = {
     # Reading ahead is of no use for files on this machine: it takes memory, and up to twice the time.
     "disable_parquet_prefetching": "true",
     "async_threads": "0",
+    "parquet_metadata_cache": "true",  # several statements read the same file
     "streaming_buffer_size": "'32MiB'",  # with less, threads wait for one another
 }
 _TEXT_FILES = (".csv", ".tsv", ".txt")
