@@ -1,7 +1,7 @@
 """One pass over the rows gives what the engine's own GROUP BY and a second pass give."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sqlglot import exp
 
-from radocraft import Contract
+from radocraft import Contract, craft
 from radocraft.encoding import Reader
 from radocraft.expressions import binned, coded, counted, number, stepped
 from radocraft.shift import Shift
 from radocraft.sources import open_source
 from radocraft.sources.base import ROWS
-from radocraft.stream import Grid, Running, stream_totals, streams
-from radocraft.totals import ask_totals
+from radocraft.stream import Feed, Grid, Running, add_batches, stream_totals, streams
+from radocraft.totals import ask_blocks, ask_totals
 
 CONTRACT = Contract.parse("""
 name = "stream"
@@ -116,6 +116,79 @@ def test_batches_may_be_cut_anywhere_and_gaps_may_begin_late(cut, seed):
     assert whole.gaps == pieces.gaps
     assert_allclose(whole.sums, pieces.sums, rtol=1e-12, atol=1e-12)
     assert_allclose(whole.moments, pieces.moments, rtol=1e-12, atol=1e-12)
+
+
+@given(adders=st.integers(1, 4), batches=st.integers(1, 12), seed=st.integers(0, 2**32 - 1), products=st.booleans())
+@settings(max_examples=25)
+def test_several_threads_add_up_what_one_does(adders, batches, seed, products):
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(batches):
+        values = rng.normal(size=(50, 3))
+        values[rng.random((50, 3)) < rng.choice([0.0, 0.0, 0.3], 3)] = np.nan
+        places = pa.array(rng.integers(0, 5, 50), pa.int32())
+        made.append(pa.record_batch([places, *map(pa.array, values.T)], names=["place", "a", "b", "c"]))
+    told = []
+    alone = add_batches(Feed(iter(made)), [Running(5, 3, products=products)])
+    feed = Feed(iter(made), 50 * batches, lambda *news: told.append(news[1:]))
+    both = add_batches(feed, [Running(5, 3, products=products) for _ in range(adders)])
+    assert (told[0], told[-1]) == ((0, 50 * batches), (50 * batches, 50 * batches))
+    assert sorted(alone.gaps) == sorted(both.gaps)
+    both._order(alone.gaps)
+    assert_allclose(both.sums, alone.sums, rtol=1e-12, atol=1e-12)
+    assert_allclose(both.product, alone.product, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_failure_in_one_thread_ends_all_and_is_told(bad):
+    batch = pa.record_batch({"place": pa.array([0], pa.int32()), "value": pa.array([1.0])})
+
+    class Failing(Running):
+        def add(self, batch):
+            raise ArithmeticError("of all things")
+
+    each = [(Failing if at == bad else Running)(1, 1) for at in range(3)]
+    with pytest.raises(ArithmeticError, match="of all things"):
+        add_batches(Feed(repeat(batch)), each)
+
+
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 200), missing=st.sampled_from([0.0, 0.3]))
+@settings(max_examples=15)
+def test_sums_alone_are_the_same_from_a_stream_and_from_the_engine_whatever_it_expects(seed, rows, missing):
+    source, reader, shift = reading(table(seed, rows, missing))
+    streamed = stream_totals(source, reader, shift, products=False)
+    for gaps in ((), (0,), (0, 1, 2)):
+        asked, _ = ask_blocks(source, reader, replace(shift, gaps=gaps))
+        for name in ("codes", "labels", "rows", "present", "others"):
+            assert_array_equal(getattr(streamed, name), getattr(asked, name), err_msg=name)
+        assert_allclose(streamed.sums, asked.sums, rtol=1e-12, atol=1e-12)
+
+
+@given(seed=st.integers(0, 2**32 - 1), features=st.integers(1, 24))
+@settings(max_examples=15)
+def test_places_that_do_not_fit_one_number_take_several(seed, features):
+    names = [f"s{at:02}" for at in range(features)]
+    shared = "\n".join(f'[[shared]]\nname = "{name}"\ncategories = [0, 1, 2, 3, 4, 5, 6]' for name in names)
+    contract = Contract.parse(f"""
+name = "many"
+label = {{ column = "y", classes = ["a", "b", "c"] }}
+{shared}
+[peers.bank.features]
+x = "numeric"
+""")
+    rng = np.random.default_rng(seed)
+    columns = {name: pa.array(rng.choice([None, 0, 3, 6, 9], 40).tolist(), pa.int64()) for name in names}
+    rows = pa.table({"y": rng.choice(["a", "b", "c"], 40), "x": rng.normal(size=40), **columns})
+    tally = craft(rows, contract, "bank")
+    expected = {}
+    codes = {0: 0, 3: 3, 6: 6, None: 7, 9: 8}
+    for row in rows.to_pylist():
+        key = (*(codes[row[name]] for name in names), " abc".index(row["y"]))
+        expected[key] = expected.get(key, 0.0) + row["x"]
+    found = [(*line, label) for line, label in zip(tally.codes.tolist(), tally.labels.tolist(), strict=True)]
+    assert found == sorted(expected)
+    sums = tally.rebased(np.zeros(1), np.ones(1)).sums[:, 0]
+    assert_allclose(sums, [expected[key] for key in found], rtol=1e-12, atol=1e-12)
 
 
 def test_more_blocks_than_there_is_room_for_are_left_to_the_engine():

@@ -4,6 +4,7 @@ import datetime
 import decimal
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -114,6 +115,30 @@ def test_batches_come_in_row_order_and_in_pieces():
     batches = list(source.batches(exp.select("n").from_(ROWS)))
     assert len(batches) > 1
     assert pa.Table.from_batches(batches).column("n").to_pylist() == list(range(rows))
+
+
+def test_rows_in_any_order_are_all_there_and_order_comes_back(tmp_path):
+    rows = 1_000_000
+    pq.write_table(pa.table({"n": pa.array(range(rows))}), tmp_path / "t.parquet", row_group_size=50_000)
+    source = open_source(tmp_path / "t.parquet")
+    query = exp.select("n").from_(ROWS)
+    loose = source.batches(query, ordered=False)
+    next(loose)
+    loose.close()
+    found = np.concatenate([batch["n"].to_numpy() for batch in source.batches(query, ordered=False)])
+    assert np.array_equal(np.sort(found), np.arange(rows))
+    found = np.concatenate([batch["n"].to_numpy() for batch in source.batches(query)])
+    assert np.array_equal(found, np.arange(rows))
+
+
+def test_a_users_connection_keeps_its_settings():
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(10)")
+    settings = "SELECT name, value FROM duckdb_settings() ORDER BY name"
+    before = connection.sql(settings).fetchall()
+    batches = open_source(connection, table="t").batches(exp.select("n").from_(ROWS), ordered=False)
+    next(batches)
+    assert connection.sql(settings).fetchall() == before
 
 
 @pytest.mark.parametrize(
