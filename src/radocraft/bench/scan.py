@@ -36,7 +36,7 @@ Codec = Literal["zstd", "snappy", "uncompressed"]
 class Scan:
     """One table's measurements, medians over the repeats; ratios are to the quickest bare scan of the same round.
 
-    ``engines`` are the seconds of every engine's scan.
+    ``engines`` are the seconds of every engine's scan, ``grouped`` is DuckDB's own GROUP BY over raw columns.
     """
 
     rows: int
@@ -44,8 +44,10 @@ class Scan:
     blocks: int
     codec: Codec
     scan: Cost
+    grouped: Cost
     sums: Cost
     whole: Cost
+    grouped_ratio: float
     sums_ratio: float
     whole_ratio: float
     sums_cpu_ratio: float
@@ -74,15 +76,17 @@ def against_scan(
     finally:
         path.unlink(missing_ok=True)
         small.unlink(missing_ok=True)
-    scans, sums, whole, engines = zip(*rounds, strict=True)
+    scans, grouped, sums, whole, engines = zip(*rounds, strict=True)
     return Scan(
         rows,
         width,
         blocks,
         codec,
         median(scans),
+        median(grouped),
         median(sums),
         median(whole),
+        grouped_ratio=_ratio(grouped, scans, "wall"),
         sums_ratio=_ratio(sums, scans, "wall"),
         whole_ratio=_ratio(whole, scans, "wall"),
         sums_cpu_ratio=_ratio(sums, scans, "cpu"),
@@ -93,14 +97,15 @@ def against_scan(
 
 def _round(
     path: Path, small: Path, given: tuple[int, tuple[int, ...], str | None], shift: Shift
-) -> tuple[Cost, Cost, Cost, dict[str, float]]:
-    """The quickest scan, the sums, and the whole; and what every engine's scan took."""
+) -> tuple[Cost, Cost, Cost, Cost, dict[str, float]]:
+    """The quickest scan, a plain GROUP BY, the sums, and the whole; and what every engine's scan took."""
     width = given[0]
     scans = {name: measure(scan, path, width, warm=(small, width)) for name, scan in bare_scans().items()}
+    grouped = measure(group_by_duckdb, path, *given[:2], warm=(small, *given[:2]))
     sums = measure(only_sums, path, *given, shift, warm=(small, *given, shift))
     whole = measure(sums_and_moments, path, *given, warm=(small, *given))
     quickest = min(scans.values(), key=lambda cost: cost.wall)
-    return quickest, sums, whole, {name: cost.wall for name, cost in scans.items()}
+    return quickest, grouped, sums, whole, {name: cost.wall for name, cost in scans.items()}
 
 
 def _ratio(ours: Sequence[Cost], scans: Sequence[Cost], figure: str) -> float:
@@ -139,6 +144,14 @@ def scan_by_duckdb(path: Path, width: int) -> None:
     """SUM of every column, as DuckDB does it by itself."""
     with duckdb.connect() as database:
         database.execute(f"SELECT {', '.join(_sums(width))} FROM '{path}'").fetchall()
+
+
+def group_by_duckdb(path: Path, width: int, codes: tuple[int, ...]) -> int:
+    """SUM of every column by raw codes and label, as DuckDB does it by itself; the number of groups comes back."""
+    keys = [*(f"s{at}" for at in range(len(codes))), "y"]
+    with duckdb.connect() as database:
+        found = database.sql(f"SELECT {', '.join([*keys, *_sums(width)])} FROM '{path}' GROUP BY {', '.join(keys)}")
+        return int(found.to_arrow_table().num_rows)
 
 
 def scan_by_source(path: Path, width: int) -> None:

@@ -42,6 +42,7 @@ def craft(
     table = Table("work", "wall", "cpu", "peak", "x scan (wall)", "x scan (cpu)", title=f"{rows:,} x {width}")
     for name, cost, wall, cpu in (
         (f"bare scan ({min(found.engines, key=found.engines.__getitem__)})", found.scan, 1.0, 1.0),
+        ("DuckDB's GROUP BY", found.grouped, found.grouped_ratio, found.grouped.cpu / found.scan.cpu),
         ("sums", found.sums, found.sums_ratio, found.sums_cpu_ratio),
         ("sums and moments", found.whole, found.whole_ratio, found.whole_cpu_ratio),
     ):

@@ -58,7 +58,8 @@ def test_scan_and_craft_read_the_same_table() -> None:
     assert printed.exit_code == 0, printed.output
     found = json.loads(printed.output)
     assert found["scan"]["finished"]
-    assert found["sums"]["result"] == found["whole"]["result"][0] <= 512
+    assert found["grouped"]["result"] == found["sums"]["result"] == found["whole"]["result"][0] <= 512
+    assert {"DuckDB", "DuckDB, our settings"} <= set(found["engines"])
     assert min(found["sums_ratio"], found["whole_ratio"]) > 0
 
 
