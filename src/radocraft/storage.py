@@ -59,6 +59,14 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
             os.unlink(name)
 
 
+def write_draft(path: str | Path, text: str) -> None:
+    """Write a text for somebody to edit; never over a file, which somebody may have edited."""
+    if Path(path).is_file():
+        raise FileError(f"'{path}' is there already, and a draft does not replace it. Name another file, or remove it.")
+    with writing(path) as file:
+        file.write(text.encode())
+
+
 def read_text(path: str | Path, name: str) -> str:
     """Read a file that somebody wrote by hand; messages call it ``name``."""
     try:

@@ -1,6 +1,7 @@
 """The gate: what leaves, what is rolled up, what is kept back."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.property.worlds import agree
 
@@ -117,6 +118,17 @@ def test_a_constant_column_is_noted():
     assert released.notes == ("'x0_0' is constant: it carries nothing",)
     assert released.cells.scale[0] == 1.0
     np.testing.assert_allclose(released.cells.sums[:, 0], 0.0, atol=1e-6)
+
+
+def test_a_column_without_a_value_is_noted():
+    contract, tables = rc.example_peers(rows=2_000)
+    table = tables["bank"]
+    lost = table.column_names.index("balance")
+    empty = table.set_column(lost, "balance", pa.nulls(len(table), pa.float64()))
+    assert (
+        "'balance' has no value in any row: it carries nothing"
+        in release(rc.craft(empty, contract, "bank"), contract).notes
+    )
 
 
 def test_a_limit_above_every_label_is_refused_with_categories_too():

@@ -150,7 +150,8 @@ def test_a_users_connection_keeps_its_settings():
         ([], {}, FileError, "no CSV or Parquet"),
         ("empty.csv", {}, EmptyTable, "is empty"),
         ("empty.parquet", {}, EmptyTable, "is empty"),
-        ("cut.parquet", {}, DataError, "could not be read"),
+        ("cut.parquet", {}, DataError, "not a whole one"),
+        ("noise.csv", {}, DataError, "no CSV in UTF-8"),
         (["good.csv", "good.parquet"], {}, FileError, "mixes CSV and Parquet"),
         ("nowhere.duckdb", {"table": "t"}, FileError, "no database"),
         ("good.duckdb", {}, DataError, "say which table"),
@@ -171,6 +172,7 @@ def scraps(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.csv").touch()
+    (tmp_path / "noise.csv").write_bytes(bytes(range(256)) * 20)
     (tmp_path / "empty.parquet").touch()
     (tmp_path / "good.csv").write_text("a\n1\n")
     pq.write_table(TABLE, "good.parquet")

@@ -12,7 +12,7 @@ from radocraft.contract import Contract, check_contract
 from radocraft.draft import draft_contract
 from radocraft.errors import ContractError
 from radocraft.profile import Profile, profile
-from radocraft.storage import writing
+from radocraft.storage import write_draft
 from radocraft.wording import describe_contract
 
 app = typer.Typer(help="Draft, check and explain the contract between the peers.", no_args_is_help=True)
@@ -42,8 +42,7 @@ def new(
     text = draft_contract(told, name=name, label=label, positive=positive, negative=negative)
     open_points = text.count("# AGREE:")
     if output is not None:
-        with writing(output) as file:
-            file.write(text.encode())
+        write_draft(output, text)
     if as_json:
         print_json({"contract": text, "open": open_points, "written": str(output) if output else None})
         return

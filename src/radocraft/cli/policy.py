@@ -11,7 +11,7 @@ from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mis
 from radocraft.errors import PolicyError
 from radocraft.policy import Policy, check_policy, draft_policy
 from radocraft.policy.wording import describe_policy
-from radocraft.storage import writing
+from radocraft.storage import write_draft
 
 app = typer.Typer(help="Draft, check and explain a peer's policy: what may leave.", no_args_is_help=True)
 PolicyFile = Annotated[Path, typer.Argument(help="The policy file.")]
@@ -29,8 +29,7 @@ def new(
     """
     text = draft_policy(name)
     if output is not None:
-        with writing(output) as file:
-            file.write(text.encode())
+        write_draft(output, text)
     if as_json:
         print_json({"policy": text, "written": str(output) if output else None})
         return

@@ -33,6 +33,8 @@ def review(
     """
     if approve and refuse:
         raise typer.BadParameter("Give --approve or --refuse, not both.")
+    if (approve or refuse) and not (reason or web):
+        raise typer.BadParameter("A decision needs a --reason; it is recorded in the ledger.")
     waiting = read_waiting(pending)
     if web:
         if isinstance(waiting, WaitingScores):
@@ -53,10 +55,8 @@ def review(
             f"Decide with --approve or --refuse:\n  radocraft review {pending} --approve --name NAME --reason WHY"
         )
         return
-    if not reason:
-        raise typer.BadParameter("A decision needs a --reason; it is recorded in the ledger.")
     verdict: Verdict = "approval" if approve else "refusal"
-    _print_conclusion(conclude(pending, verdict, name or getpass.getuser(), reason, output), as_json)
+    _print_conclusion(conclude(pending, verdict, name or getpass.getuser(), reason or "", output), as_json)
 
 
 def _on_the_web(pending: Path, output: Path | None, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from radocraft.arrays import Ints, number_rows, one_thread
 from radocraft.cells import ROLLED, Cells, constant_features, standardise
 from radocraft.contract import Contract
+from radocraft.encoding import summed_columns
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
 from radocraft.labels import Number
 from radocraft.policy.detail import even_sums
@@ -101,12 +102,6 @@ def release(
     sums = even_sums(limits, found, encoded_by(mixes, contract, len(codes)))
     cells = released_cells(exact, contract, found, mixes, sums)
     moved = (codes == ROLLED).any(axis=1)
-    constant = [f"'{name}' is constant: it carries nothing" for name in constant_features(exact, contract)]
-    unseen = [
-        f"'{shared.name}' has no agreed category in any row: compare its spelling with the contract's"
-        for at, shared in enumerate(contract.shared)
-        if shared.categories is not None and (exact.codes[:, at] > len(shared.categories)).all()
-    ]
     return Release(
         contract=contract,
         cells=without_few_missing(cells, least.count),
@@ -115,7 +110,7 @@ def release(
         min_rows=policy.limit,
         blocks_rolled_up=int(moved.sum()),
         rows_rolled_up=int(exact.rows[moved].sum()),
-        notes=(*notes, *rare, *constant, *unseen),
+        notes=(*notes, *rare, *remarks(tally, exact, contract)),
         largest_shares=largest_shares(limits, codes),
         held_back=held_back(limits, codes, contract, policy),
         ledger=policy.ledger,
@@ -191,6 +186,22 @@ def check_scope(tally: Tally, contract: Contract, policy: Policy) -> None:
             f"'{tally.peer}' has fewer than {policy.rows_per_column:g} rows for each of its {len(tally.columns)} "
             "private columns, so the moment matrix would nearly be the rows. Give more rows, or agree on fewer columns."
         )
+
+
+def remarks(tally: Tally, exact: Cells, contract: Contract) -> list[str]:
+    """What looks like a mistake in the table: features that carry nothing, categories that nobody has."""
+    columns = zip(summed_columns(contract, tally.peer), tally.present.sum(axis=0), strict=True)
+    filled = {column.feature for column, values in columns if values}
+    nothing = [
+        f"'{name}' {'is constant' if name in filled else 'has no value in any row'}: it carries nothing"
+        for name in constant_features(exact, contract)
+    ]
+    unseen = [
+        f"'{shared.name}' has no agreed category in any row: compare its spelling with the contract's"
+        for at, shared in enumerate(contract.shared)
+        if shared.categories is not None and (exact.codes[:, at] > len(shared.categories)).all()
+    ]
+    return nothing + unseen
 
 
 def check_labels(cells: Cells, contract: Contract, policy: Policy) -> None:

@@ -245,4 +245,13 @@ def _explaining(name: str) -> Iterator[None]:
             raise KeyboardInterrupt from error
         if isinstance(error, RuntimeError):
             raise
-        raise DataError(f"'{name}' could not be read: {first}") from error
+        raise DataError(f"'{name}' could not be read: {first.rstrip('.')}.{_remedy(first)}") from error
+
+
+def _remedy(message: str) -> str:
+    """What to do about a file that is not what its name says."""
+    if re.search(r"sniffing|CSV Error", message):
+        return " It is no CSV in UTF-8 with a line of names. Save it as that, or check the path."
+    if re.search(r"magic bytes|[Ff]ooter|[Tt]hrift|Parquet", message):
+        return " It is no Parquet file, or not a whole one. Write or copy it anew, or check the path."
+    return ""
