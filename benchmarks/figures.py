@@ -39,20 +39,23 @@ NAMES = {"rows": "rows", "width": "private columns", "blocks": "blocks", "peers"
 
 
 def craft(found: list[dict[str, Any]]) -> Figure:
-    """Processor time of crafting as a multiple of a bare scan, for every shape of table."""
-    figure, axes = plt.subplots(figsize=(6.4, 0.55 * len(found) + 1.0))
-    names = [f"{one['rows']:,} x {one['width']}\n{one['blocks']:,} blocks" for one in found]
-    for offset, kind, colour, label in ((-0.2, "sums", GREY, "block sums"), (0.2, "whole", BLUE, "sums and moments")):
-        ratios = [one[f"{kind}_cpu_ratio"] for one in found]
-        places = [at + offset for at in range(len(found))]
-        axes.barh(places, ratios, height=0.36, color=colour, label=label)
-        for at, ratio in zip(places, ratios, strict=True):
-            axes.text(ratio + 0.04, at, f"{ratio:.1f}", va="center", fontsize=8)
-    axes.axvline(1, color=LIGHT.ink, linewidth=0.8)
-    axes.set_yticks(range(len(found)), names)
-    axes.invert_yaxis()
-    axes.set_xlabel("processor time, in bare scans of the same file")
-    axes.legend(loc="lower right")
+    """Time of crafting as a multiple of the quickest bare scan, for every shape of table and each codec."""
+    codecs = list(dict.fromkeys(one["codec"] for one in found))
+    figure, panels = plt.subplots(1, len(codecs), figsize=(7.2, 3.4), sharey=True, layout="constrained", squeeze=False)
+    kinds = {"grouped": (LIGHT.line, "DuckDB's GROUP BY"), "sums": (SKY, "block sums"), "whole": (BLUE, "and moments")}
+    for axes, codec in zip(panels[0], codecs, strict=True):
+        own = [one for one in found if one["codec"] == codec]
+        for offset, (kind, (colour, label)) in enumerate(kinds.items(), start=-1):
+            places, ratios = [at + 0.28 * offset for at in range(len(own))], [one[f"{kind}_ratio"] for one in own]
+            axes.barh(places, ratios, height=0.25, color=colour, label=label)
+            for at, ratio in zip(places, ratios, strict=True):
+                axes.annotate(f"{ratio:.1f}", (ratio, at), (3, 0), textcoords="offset points", va="center", fontsize=7)
+        axes.axvline(1, color=LIGHT.ink, linewidth=0.8)
+        axes.set_yticks(range(len(own)), [f"{o['rows']:,} x {o['width']}\n{o['blocks']:,} blocks" for o in own])
+        axes.set_title(codec, loc="left", fontsize=9)
+        axes.set_xlabel("in bare scans of the same file")
+    panels[0][0].invert_yaxis()
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 
