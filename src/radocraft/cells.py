@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array, hstack
 
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
@@ -110,9 +110,8 @@ def standardise(tally: Tally, contract: Contract) -> Cells:
     centre, scale = centre_and_scale(tally, columns)
     tally = tally.rebased(centre, scale)
     width = len(columns)
-    encoded = contract.encode_shared(tally.codes)
-    outer = np.column_stack([encoded, np.ones(len(encoded))])
-    cross = tally.sums.T @ outer
+    outer = beside_ones(encoded_sums(contract, tally.codes, np.ones(len(tally.rows))))
+    cross = (outer.T @ tally.sums).T
     return Cells(
         tally.peer,
         tally.columns,
@@ -124,12 +123,28 @@ def standardise(tally: Tally, contract: Contract) -> Cells:
         sums=tally.sums,
         present=tally.present,
         shared=encoded_sums(contract, tally.codes, tally.rows),
-        moments=np.block([[tally.moments[:width, :width], cross], [cross.T, (outer.T * tally.rows) @ outer]]),
+        moments=np.block([[tally.moments[:width, :width], cross], [cross.T, shared_moments(outer, tally.rows)]]),
         constants=tally.constants,
     )
 
 
-def encoded_sums(contract: Contract, codes: Ints, rows: Ints) -> csr_array:
+def beside_ones(encoded: csr_array) -> csr_array:
+    """Shared columns of blocks, and 1."""
+    return hstack([encoded, csr_array(np.ones((encoded.shape[0], 1)))], format="csr")
+
+
+def shared_moments(outer: csr_array, rows: Ints) -> Floats:
+    """Second moments of columns that are constant in blocks of so many rows."""
+    out: Floats = (outer.T @ (by_rows(rows) @ outer)).toarray()
+    return out
+
+
+def by_rows(rows: Ints) -> csr_array:
+    """The matrix that multiplies blocks by their numbers of rows when it stands on their left."""
+    return diags_array(rows.astype(np.float64), format="csr")
+
+
+def encoded_sums(contract: Contract, codes: Ints, rows: Ints | Floats) -> csr_array:
     """Sums of the shared columns by cell, as the codes tell; nothing where a code is `ROLLED`.
 
     In both encodings a code has a number in one column at most.

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from radocraft.arrays import Floats, Ints, Truths, number_rows
 from radocraft.policy.limits import Counts, Limits
@@ -21,7 +21,7 @@ from radocraft.policy.recoding import Recoding
 from radocraft.policy.recovery import determined, indicators, natural_groups
 
 
-def even_sums(limits: Limits, found: Recoding, encoded: Floats) -> Floats:
+def even_sums(limits: Limits, found: Recoding, encoded: csr_array) -> Floats:
     """Per block and column the sums that moments by code are made of; ``encoded`` are the codes blocks stand for."""
     exact, out = limits.cells, limits.cells.sums.copy()
     some = np.flatnonzero(found.rolled.any(axis=1)).astype(np.int64)
@@ -46,7 +46,7 @@ class Hidden:
 
     limits: Limits
     found: Recoding
-    encoded: Floats
+    encoded: csr_array
     some: Ints
 
     def follow(self, live: Truths) -> list[tuple[Ints, Truths]]:
@@ -56,7 +56,7 @@ class Hidden:
             (codes[self.some], by) for codes in (self.limits.cells.codes, self.found.codes) for by in (labels, cell)
         ]
         groups = [group for codes, by in ways for group in natural_groups(codes, by)]
-        by_code = csr_array(np.where(live[:, None], self.encoded[self.some], 0.0).T)
+        by_code = (diags_array(live.astype(np.float64)) @ self.encoded[self.some]).T.tocsr()
         system = [indicators(number_rows(cell[:, None]), len(self.some)), by_code]
         return list(zip(groups, determined(system, groups), strict=True))
 

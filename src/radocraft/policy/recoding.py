@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from radocraft.arrays import Floats, Ints, Truths, number_rows
-from radocraft.cells import ROLLED, Cells
+from radocraft.arrays import Floats, Ints, Truths, gathering, number_rows
+from radocraft.cells import ROLLED, Cells, beside_ones, by_rows, shared_moments
 from radocraft.contract import Contract
 from radocraft.policy.limits import Limits
 from radocraft.policy.pairs import filled, hide_small
@@ -177,7 +177,7 @@ def coarsened(limits: Limits, found: Recoding, leak: Ints) -> Recoding:
     return replace(found, codes=codes)
 
 
-def mixes_of(limits: Limits, contract: Contract, cell_codes: Ints, found: Recoding) -> list[Floats]:
+def mixes_of(limits: Limits, contract: Contract, cell_codes: Ints, found: Recoding) -> list[csr_array]:
     """Per shared feature and block, the codes it stands for, as shares.
 
     A row whose hidden code was counted as another's stands for all codes so
@@ -187,25 +187,23 @@ def mixes_of(limits: Limits, contract: Contract, cell_codes: Ints, found: Recodi
     return [mixed(limits, contract, cell_codes, found, at) for at in range(found.codes.shape[1])]
 
 
-def encoded_by(mixes: list[Floats], contract: Contract, blocks: int) -> Floats:
+def encoded_by(mixes: list[csr_array], contract: Contract, blocks: int) -> csr_array:
     """Per block the mean encoding of the codes it stands for."""
-    pieces = [mix @ shared.matrix for mix, shared in zip(mixes, contract.shared, strict=True)]
-    return np.hstack([np.empty((blocks, 0)), *pieces])
+    pieces = [mix @ csr_array(shared.matrix) for mix, shared in zip(mixes, contract.shared, strict=True)]
+    return hstack(pieces, format="csr") if pieces else csr_array((blocks, 0))
 
 
-def released_cells(exact: Cells, contract: Contract, found: Recoding, mixes: list[Floats], sums: Floats) -> Cells:
+def released_cells(exact: Cells, contract: Contract, found: Recoding, mixes: list[csr_array], sums: Floats) -> Cells:
     """The cells and moments that leave; ``sums`` are those by block that moments by code are made of."""
     encoded = encoded_by(mixes, contract, len(exact.rows))
-    cells = replace(exact, shared=csr_array(encoded * exact.rows[:, None])).grouped(
-        np.where(found.rolled, ROLLED, exact.codes)
-    )
+    cells = replace(exact, shared=by_rows(exact.rows) @ encoded).grouped(np.where(found.rolled, ROLLED, exact.codes))
     width, matrices = len(exact.columns), [shared.matrix for shared in contract.shared]
-    outer = np.column_stack([encoded, np.ones(len(encoded))])
-    cross = sums.T @ outer
-    shared = (outer.T * exact.rows.astype(np.float64)) @ outer
+    outer = beside_ones(encoded)
+    cross = (outer.T @ sums).T
+    shared = shared_moments(outer, exact.rows)
     slices = feature_slices(contract)
     for at, (mix, matrix) in enumerate(zip(mixes, matrices, strict=True)):
-        shared[slices[at], slices[at]] = matrix.T @ ((exact.rows @ mix)[:, None] * matrix)
+        shared[slices[at], slices[at]] = matrix.T @ ((mix.T @ exact.rows)[:, None] * matrix)
     for one, other in combinations(range(len(mixes)), 2):
         between = paired(exact, found, (one, other), mixes)
         shared[slices[one], slices[other]] = matrices[one].T @ between @ matrices[other]
@@ -214,16 +212,16 @@ def released_cells(exact: Cells, contract: Contract, found: Recoding, mixes: lis
     return replace(cells, moments=moments)
 
 
-def mixed(limits: Limits, contract: Contract, cell_codes: Ints, found: Recoding, at: int) -> Floats:
+def mixed(limits: Limits, contract: Contract, cell_codes: Ints, found: Recoding, at: int) -> csr_array:
     """Per block, the codes of a feature it stands for, as shares."""
     exact, size = limits.cells, len(contract.shared[at].codes)
-    mix = np.eye(size)[exact.codes[:, at]]
+    itself = eye_array(size, format="csr")
     hides = np.flatnonzero(found.rolled[:, at])
     if not len(hides):
-        return mix
+        return itself[exact.codes[:, at]]
     shown_cells = {(*codes, label) for codes, label in zip(cell_codes.tolist(), exact.labels.tolist(), strict=True)}
     beside = {(*cell[: at + 1], cell[-1]) for cell in shown_cells if cell[at] != ROLLED}
-    group = np.empty(len(mix), dtype=np.int64)
+    group = np.empty(len(exact.rows), dtype=np.int64)
     held: list[Floats] = []
     own: list[int] = []
     for feature, pick in hiding(found):
@@ -237,8 +235,10 @@ def mixed(limits: Limits, contract: Contract, cell_codes: Ints, found: Recoding,
     rows = np.bincount(group[hides], exact.rows[hides]).astype(np.float64)
     shown = np.bincount(np.delete(exact.codes[:, at], hides), np.delete(exact.rows, hides), size).astype(np.float64)
     seen = (shown > 0) | np.isin(np.arange(size), found.codes[hides, at])
-    mix[hides] = shares(np.array(held) * seen, rows, shown, np.array(own), (limits.rows - 1) / 2.0)[group[hides]]
-    return mix
+    stand = shares(np.array(held) * seen, rows, shown, np.array(own), (limits.rows - 1) / 2.0)
+    line = exact.codes[:, at].copy()
+    line[hides] = size + group[hides]
+    return vstack([itself, csr_array(stand)], format="csr")[line]
 
 
 def nearest(names: Ints, absent: Ints, size: int) -> Floats:
@@ -276,12 +276,12 @@ def shares(held: Floats, rows: Floats, shown: Floats, own: Ints, most: float) ->
     return divided
 
 
-def paired(exact: Cells, found: Recoding, pair: Pair, mixes: list[Floats]) -> Floats:
+def paired(exact: Cells, found: Recoding, pair: Pair, mixes: list[csr_array]) -> Floats:
     """Rows by the codes of two features: exact where both are shown, else through what each name stands for."""
     left, right = (mixes[at] for at in pair)
     inside = found.inside(pair)
     shown = np.setdiff1d(np.arange(len(exact.rows)), inside)
-    table: Floats = (left[shown].T * exact.rows[shown]) @ right[shown]
+    table: Floats = (left[shown].T @ (by_rows(exact.rows[shown]) @ right[shown])).toarray()
     if len(inside):
         counts = found.table(pair, exact.rows) + hidden_change(exact, found, pair, found.hidden[pair])
         means = [
@@ -292,10 +292,9 @@ def paired(exact: Cells, found: Recoding, pair: Pair, mixes: list[Floats]) -> Fl
     return table
 
 
-def by_name(mix: Floats, names: Ints, rows: Ints, inside: Ints, size: int) -> Floats:
+def by_name(mix: csr_array, names: Ints, rows: Ints, inside: Ints, size: int) -> Floats:
     """What each name stands for on average, over the blocks ``inside``."""
-    total = np.zeros((size, mix.shape[1]))
-    np.add.at(total, names[inside], mix[inside] * rows[inside, None])
+    total: Floats = (gathering(names[inside], size) @ (by_rows(rows[inside]) @ mix[inside])).toarray()
     weight = np.bincount(names[inside], rows[inside], size)
     return total / np.maximum(weight, 1.0)[:, None]
 
