@@ -205,11 +205,12 @@ def row_counts(tally: Tally, contract: Contract, least: Least) -> Counts:
 
 
 def factor_counts(tally: Tally, contract: Contract) -> dict[str, Ints]:
-    """Per block the rows in which a category or a one-hot shared code is 1, by the name of its column."""
+    """Per block the rows in which a category, or a one-hot shared code that products have, is 1; by column name."""
+    products = [kind.of for kind in contract.summed(tally.peer).values() if isinstance(kind, Interact)]
     out = {
         column: (tally.codes[:, at] == code) * tally.rows
         for at, shared in enumerate(contract.shared)
-        if shared.encoding == "one-hot"
+        if shared.encoding == "one-hot" and any(shared.name in factors for factors in products)
         for code, column in enumerate(shared.encoded)
     }
     for feature, where in columns_by_feature(tally, contract).items():

@@ -86,11 +86,14 @@ def recode(limits: Limits, cell_codes: Ints) -> Recoding:
 
 def hiding(found: Recoding) -> Iterator[tuple[int, Ints]]:
     """Each feature with the blocks of each cell that hides it."""
-    order = np.argsort(found.cell, kind="stable")
-    edges = np.flatnonzero(np.diff(found.cell[order], prepend=-1, append=-1))
-    for low, high in pairwise(edges.tolist()):
-        pick = order[low:high].astype(np.int64)
+    for pick in by_cell(found, np.flatnonzero(found.rolled.any(axis=1)).astype(np.int64)):
         yield from ((int(at), pick) for at in np.flatnonzero(found.rolled[pick[0]]))
+
+
+def by_cell(found: Recoding, some: Ints) -> list[Ints]:
+    """Some blocks, apart by the cell they are in."""
+    order = some[np.argsort(found.cell[some], kind="stable")]
+    return np.split(order, np.flatnonzero(np.diff(found.cell[order])) + 1) if len(some) else []
 
 
 def hidden_counts(limits: Limits, found: Recoding) -> dict[Pair, Truths]:
@@ -303,9 +306,7 @@ def hidden_change(exact: Cells, found: Recoding, pair: Pair, hidden: Truths) -> 
     """What filling in the hidden counts of a table adds to the exact ones."""
     counts = found.table(pair, exact.rows)
     guess = np.zeros_like(counts)
-    pick = found.inside(pair)
-    for cell in np.unique(found.cell[pick]):
-        inner = pick[found.cell[pick] == cell]
+    for inner in by_cell(found, found.inside(pair)):
         left, right = (
             np.bincount(found.codes[inner, at], exact.rows[inner], size)
             for at, size in zip(pair, counts.shape, strict=True)
