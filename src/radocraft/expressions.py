@@ -66,7 +66,7 @@ def stepped(raw: exp.Expr, low: int, high: int) -> exp.Expr:
     return (
         exp.Case()
         .when(raw.copy().is_(exp.null()), whole(high - low + 2))
-        .else_(exp.Sub(this=held, expression=whole(low - 1)))
+        .else_(exp.Sub(this=_wide(held, low, high), expression=whole(low - 1)))
     )
 
 
@@ -75,10 +75,18 @@ def counted(raw: exp.Expr, low: int, high: int) -> exp.Expr:
     count = high - low + 1
     return (
         exp.Case()
-        .when(exp.Between(this=raw.copy(), low=whole(low), high=whole(high)), exp.Sub(this=raw, expression=whole(low)))
+        .when(
+            exp.Between(this=raw.copy(), low=whole(low), high=whole(high)),
+            exp.Sub(this=_wide(raw, low, high), expression=whole(low)),
+        )
         .when(raw.copy().is_(exp.null()), whole(count))
         .else_(whole(count + 1))
     )
+
+
+def _wide(number: exp.Expr, low: int, high: int) -> exp.Expr:
+    """A whole number between two, in a type in which it can be reckoned with; a column's own may be too narrow."""
+    return exp.cast(number.copy(), "INT" if low > -(2**30) and high < 2**30 else "BIGINT")
 
 
 def run_of(values: tuple[Value, ...]) -> tuple[int, int] | None:

@@ -69,7 +69,7 @@ class Ranking:
 
     def _number(self, codes: list[exp.Expr]) -> exp.Expr:
         """The signature as one number; codes that no listed signature has give one that is not listed either."""
-        out: exp.Expr = whole(0)
+        out: exp.Expr = exp.cast(whole(0), "BIGINT")
         known = []
         for code, size in zip(codes, self._sizes, strict=True):
             out = exp.Add(this=exp.Mul(this=exp.paren(out), expression=whole(size)), expression=exp.paren(code.copy()))

@@ -115,8 +115,11 @@ def add_batches(feed: Feed, each: list[Running]) -> Running:
 
     mine, *others = each
     with ThreadPoolExecutor(max(1, len(others))) as workers:
-        theirs = [workers.submit(add, running) for running in others]
-        add(mine)
+        try:
+            theirs = [workers.submit(add, running) for running in others]
+            add(mine)
+        finally:
+            feed.stopped = True
     for other in theirs:
         other.result()
     return reduce(Running.join, others, mine)
@@ -166,8 +169,9 @@ class Running:
             other._widen([at for at in self.gaps if at not in other.gaps])
             self._widen([at for at in other.gaps if at not in self.gaps])
             other._order(self.gaps)
-        self.sums += other.sums
-        self.product += other.product
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.sums += other.sums
+            self.product += other.product
         return self
 
     def keep(self, places: Ints) -> Floats:

@@ -121,7 +121,9 @@ def other_values(present: Ints, counted: Sequence[int], usual: Floats) -> Ints:
 
 
 def hopeful_kinds(reader: Reader) -> dict[str, Kind]:
-    """The columns' kinds, where numbers that are nothing but summed are taken to be free of NaN."""
+    """The columns' kinds, where numbers that are nothing but summed are taken to be free of NaN; none are if ranked."""
+    if reader.ranking is not None:
+        return reader.kinds
     contract, features = reader.contract, reader.contract.peers[reader.peer].features
     summed = {
         contract.column_of(reader.peer, name) for name, feature in features.items() if isinstance(feature, Numeric)

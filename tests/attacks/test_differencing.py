@@ -113,6 +113,18 @@ def test_the_same_table_again_and_enough_new_rows_may_leave(tmp_path):
     let_go(columns, policy)
 
 
+def test_the_same_large_numbers_added_in_another_order_may_leave(tmp_path):
+    columns = table(100_000)
+    columns["income"] = 1e8 * np.exp(columns["income"])
+    policy = Policy(ledger=str(tmp_path / "ledger"))
+    let_go(columns, policy)
+    order = np.random.default_rng(1).permutation(100_000)
+    let_go({name: values[order] for name, values in columns.items()}, policy)
+    columns["income"][7] += 1e8
+    with pytest.raises(PolicyRefusal, match="single rows have changed"):
+        let_go(columns, policy)
+
+
 def test_other_bins_may_not_cut_a_few_rows_out(tmp_path):
     columns = table()
     columns["age"] = np.where(columns["age"] < 40, 30, 50)

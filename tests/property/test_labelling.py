@@ -11,10 +11,15 @@ from hypothesis import strategies as st
 from radocraft import Contract, Part, Policy, craft, learn, let_go, make_release, release
 from radocraft.cells import standardise
 from radocraft.craft import relabelled
+from radocraft.encoding import Reader
 from radocraft.errors import ContractMismatch, PolicyRefusal
 from radocraft.labelling import label_rows, solve, whole_counts
 from radocraft.privacy.ledger import Ledger
 from radocraft.ranking import Ranking
+from radocraft.shift import Shift
+from radocraft.sources import open_source
+from radocraft.stream import stream_totals
+from radocraft.totals import ask_blocks
 
 TEXT = """
 name = "one label"
@@ -78,6 +83,25 @@ def test_no_other_labels_of_the_same_counts_fit_better(seed, rows):
         here = np.sort(score[(table["s"].to_numpy() == s) & (table["t"].to_numpy() == t)])[::-1]
         by_hand += here[:count].sum() - here[count:].sum()
     assert gain == pytest.approx(by_hand, rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(20, 200))
+def test_rows_with_nan_are_ranked_alike_from_a_stream_and_by_the_engine(seed, rows):
+    rng = np.random.default_rng(seed)
+    table = people(rows, seed)
+    values = np.where(rng.random(rows) < 0.3, np.nan, table["v1"].to_numpy())
+    table = table.set_column(table.column_names.index("v1"), "v1", pa.array(values))
+    source, exact = open_source(table), craft(table, ONE, "shop")
+    own = standardise(exact, ONE)
+    positives = whole_counts(own.rows * rng.random(len(own.rows)))
+    ranking = Ranking(rng.normal(size=2), own.centre, own.scale, own.codes, positives)
+    reader = Reader(ONE, "shop", source.kinds(), exact.constants, ranking)
+    shift = Shift(exact.origin, exact.unit, exact.usual, exact.next)
+    streamed, asked = stream_totals(source, reader, shift, products=False), ask_blocks(source, reader, shift)[0]
+    for name in ("codes", "labels", "rows", "present"):
+        np.testing.assert_array_equal(getattr(streamed, name), getattr(asked, name), err_msg=name)
+    np.testing.assert_allclose(streamed.sums, asked.sums, rtol=1e-9, atol=1e-9)
 
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=30))

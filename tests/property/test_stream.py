@@ -208,6 +208,33 @@ x = "numeric"
     assert not streams(replace(source, room=0), reader)
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.int64()])
+@pytest.mark.parametrize("shared", ["edges = [{}]", "categories = [{}]"])
+def test_columns_of_narrow_whole_numbers_make_places(kind, shared):
+    low = 1 if kind == pa.uint8() else -60
+    listed = shared.format(", ".join(str(at) for at in range(low, 61)))
+    contract = Contract.parse(f"""
+name = "narrow"
+label = {{ column = "y", positive = 1, negative = 0 }}
+[[shared]]
+name = "a"
+{listed}
+[[shared]]
+name = "b"
+{listed}
+[peers.bank.features]
+x = "numeric"
+""")
+    numbers = np.random.default_rng(1).integers(low, 61, (500, 2))
+    cells = {"a": pa.array(numbers[:, 0], kind), "b": pa.array(numbers[:, 1], kind)}
+    rows = pa.table({"y": [0, 1] * 250, "x": np.arange(500.0), **cells})
+    step = low - 1 if shared.startswith("edges") else low
+    for room in (0, 2**29):
+        tally = craft(replace(open_source(rows), room=room), contract, "bank")
+        found = {(*line, label) for line, label in zip(tally.codes.tolist(), tally.labels.tolist(), strict=True)}
+        assert found == {(a - step, b - step, (-1, 1)[at % 2]) for at, (a, b) in enumerate(numbers.tolist())}
+
+
 @given(low=st.integers(-5, 5), count=st.integers(1, 6))
 @settings(max_examples=20)
 def test_whole_numbers_are_coded_as_others_are(low, count):

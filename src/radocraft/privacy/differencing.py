@@ -47,7 +47,8 @@ def trace(cells: Cells, contract: Contract, groups: Groups) -> Trace:
     codes, labels, group = regions(cells)
     weights = np.array([_weight(name) for name in cells.columns])
     raw = cells.sums * cells.scale + cells.present * cells.centre
-    size = cells.rows * (weights @ (np.abs(cells.scale) + np.abs(cells.centre)))
+    reach = np.sqrt(np.maximum(np.diag(cells.moments)[: len(cells.columns)], 0.0) / max(cells.total, 1))
+    size = cells.rows * (weights @ (np.abs(cells.scale) * np.maximum(reach, 1.0) + np.abs(cells.centre)))
     count = len(labels)
     stretch = np.concatenate([cells.scale * weights, [_weight(name) for name in contract.shared_columns], [1.0]])
     return {
