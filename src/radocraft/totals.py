@@ -65,11 +65,10 @@ def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, ex
     a sum NaN, and rows with a value missing unexpectedly are counted. If it is
     not, the table is read anew, asking every value.
     """
-    gaps = list(shift.gaps)
     for careful in (False, True):
         now = reader if careful else replace(reader, kinds=hopeful_kinds(reader))
         values = shift.values(now)
-        gaps = list(range(len(values))) if careful else gaps
+        gaps = list(range(len(values)) if careful else shift.gaps)
         usual = {f"usual_{at}": one for at, one in zip(shift.counted, shift.usually(now), strict=True)}
         table = source.table(block_statement(source, now, values, usual, gaps))
         sums = _matrix(table, "sum_", range(len(values)))
@@ -80,7 +79,7 @@ def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, ex
 
 def _totals(table: pa.Table, sums: Floats, grid: Grid, shift: Shift, gaps: list[int]) -> Totals:
     """The answer to `block_statement`, in the order of codes and labels."""
-    numbers = [_column(table, f"place_{at}") for at in range(len(grid.numbers()))]
+    numbers = [_column(table, name) for name in table.column_names if name.startswith("place_")]
     read = numbers[0] != grid.misread
     order = np.flatnonzero(read)[np.lexsort([number[read] for number in reversed(numbers)])]
     codes, labels = grid.blocks([number[order] for number in numbers])

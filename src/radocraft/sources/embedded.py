@@ -25,13 +25,11 @@ _CELLS = 2**21
 _ROOM = 2**29
 _LITTLE_ROOM = 2**25
 """Under a limit on its memory the engine keeps block sums itself: it can put them to disk."""
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+_SETTINGS = {
     "autoinstall_known_extensions": "false",
-    # The statistics in a Parquet file leave NaN out; DuckDB would decide from them that there is none.
-    "disabled_optimizers": "statistics_propagation",
-}
-_SESSION = {
     "enable_progress_bar": "false",  # in a notebook it would print its own beside ours
+    # The statistics in a Parquet file leave NaN out; DuckDB would decide from them that there is none.
+    "disabled_optimizers": "'statistics_propagation'",
     # Reading ahead is of no use for files on this machine: it takes memory, and up to twice the time.
     "disable_parquet_prefetching": "true",
     "async_threads": "0",
@@ -185,7 +183,7 @@ def _with_view(
 
 
 def _connect(settings: Settings, database: str | Path | None = None) -> duckdb.DuckDBPyConnection:
-    config: dict[str, Any] = {**_SETTINGS}
+    config: dict[str, Any] = {}
     if settings.memory_limit is not None:
         config["memory_limit"] = settings.memory_limit
     if settings.temp_directory is not None:
@@ -197,7 +195,7 @@ def _connect(settings: Settings, database: str | Path | None = None) -> duckdb.D
             connection = duckdb.connect(config=config)
         else:
             connection = duckdb.connect(str(database), read_only=True, config=config)
-        for setting, value in _SESSION.items():
+        for setting, value in _SETTINGS.items():
             connection.execute(f"SET {setting} = {value}")
         return connection
     except duckdb.IOException as error:
