@@ -224,6 +224,22 @@ def test_a_bad_table_has_its_own_error_and_nothing_is_written(road: Path, run, n
     assert {*road.iterdir()} == before
 
 
+@pytest.mark.parametrize("what", ["policy", "contract"])
+def test_a_draft_does_not_replace_what_somebody_wrote(road: Path, run, what: str) -> None:  # type: ignore[no-untyped-def]
+    (road / "mine.toml").write_text("as I wrote it")
+    label = ("--label", "defaulted", "--positive", "yes", "--negative", "no", "--name", "n")
+    more = (f"bank={road / 'bank.csv'}", *label) if what == "contract" else ()
+    ran = run(what, "new", *more, "-o", road / "mine.toml")
+    assert (ran.code, "is there already" in " ".join(ran.err.split())) == (1, True), ran.err
+    assert (road / "mine.toml").read_text() == "as I wrote it"
+
+
+def test_a_decision_without_a_reason_is_refused_before_anything_is_read(run) -> None:  # type: ignore[no-untyped-def]
+    ran = run("review", "nothing.pending", "--approve")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--reason" in ran.err
+
+
 def test_an_unknown_category_is_a_code_and_a_constant_column_a_note(road: Path, run) -> None:  # type: ignore[no-untyped-def]
     table = pd.read_csv(road / "bank.csv").assign(income=5)
     table.loc[:300, "job"] = "astronaut"
