@@ -4,6 +4,7 @@
     python benchmarks/models.py probabilities  calibration and log loss on held-out rows
     python benchmarks/models.py certificate    guaranteed loss against the truly joined table
     python benchmarks/models.py linked         200 linked rows against every fixed caution
+    python benchmarks/models.py due            what block sums tell of the relation between peers' scores
     python benchmarks/models.py missing        a fifth of all private values removed
     python benchmarks/models.py splines        splines at the peers against the linear oracle
     python benchmarks/models.py second         estimates from counts of scores at the peers (second round)
@@ -28,7 +29,8 @@ from radocraft.blocks import Blocks, merge_cells
 from radocraft.cells import standardise
 from radocraft.learners import Fit, LinkedRows, fit_linked, fit_matching
 from radocraft.learners.linked import CAUTIONS
-from radocraft.learners.matching import Ridge, generalised_cross_validation
+from radocraft.learners.matching import USUAL_CAUTION, Ridge, generalised_cross_validation
+from radocraft.learners.relation import largest_correlation, left_over
 from radocraft.metrics import auc, error_rate
 from radocraft.population import Population
 from radocraft.study.baselines import FINE_GAMMAS, fit_ridge
@@ -229,7 +231,7 @@ def _pairwise_error(fold: Fold) -> float:
         moments[width:, :width] = moments[:width, width:].T
         held.append(replace(whole, sums=sums, moments=moments))
     blocks = merge_cells(tuple(held), contract)
-    return error_rate(design_matrix(blocks, fold.test) @ fit_matching(blocks).theta, fold.test.labels)
+    return error_rate(design_matrix(blocks, fold.test) @ fit_matching(blocks, USUAL_CAUTION).theta, fold.test.labels)
 
 
 def with_gaps(fold: Fold, share: float, seed: int) -> Fold:
@@ -329,6 +331,32 @@ def _second(fold: Fold) -> list[float]:
     ]
 
 
+def due() -> None:
+    """What sums over the same people tell of the correlation of the peers' scores inside blocks, and what it is."""
+    lines = []
+    for cell in cells(tuple(DOMAINS), (2, 4), (3,)):
+        blocks, missed, seen, most, true, chosen = np.mean([_due(fold) for fold in folds_of(cell)], axis=0)
+        shown = [f"{blocks:.0f}", f"{missed:.1f}", f"{seen:.2f}", f"{most:.2f}", f"{true:.2f}", f"{chosen:.2f}"]
+        lines.append([f"{cell.domain}, {cell.peers} peers", *shown])
+    head = ["cell", "blocks", "scatter, as expected = 1", "correlation seen", "at most", "true", "caution due"]
+    print_table("Correlation of the peers' scores inside blocks, three shared features", head, lines)
+
+
+def _due(fold: Fold) -> list[float]:
+    blocks, fit = fitted(fold, 0.0)
+    known, theta = fit.known, fit.theta
+    rows = design_matrix(blocks, fold.train)
+    low, high = (float(known.squares(theta, caution)) for caution in (0.0, 1.0))
+    true = (known.total * float(np.mean((rows @ theta) ** 2)) - low) / (high - low)
+    moved, _ = left_over(blocks, known, theta)
+    own = known.hidden(theta) / (known.total - len(blocks)) ** 0.5
+    others = ~np.eye(len(own), dtype=bool)
+    seen = moved[others].sum() / np.outer(own, own)[others].sum()
+    scatter = float(np.max(np.diag(moved) / own**2))
+    chosen = fit_matching(blocks).settings["caution"]
+    return [len(blocks), scatter, seen, largest_correlation(blocks, known, theta), true, float(chosen)]
+
+
 RATIOS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 
 
@@ -380,6 +408,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "probabilities": probabilities,
     "certificate": certificate,
     "linked": linked,
+    "due": due,
     "missing": missing,
     "splines": splines,
     "second": second,

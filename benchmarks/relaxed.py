@@ -29,7 +29,7 @@ from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.contract import Contract
 from radocraft.labelling import label_rows
-from radocraft.learners.matching import fit_matching
+from radocraft.learners.matching import USUAL_CAUTION, fit_matching
 from radocraft.offer import make_release
 from radocraft.outcome import Outcome
 from radocraft.part import Part
@@ -124,7 +124,7 @@ def classes() -> Iterator[str]:
             alone = [_classify(cell, (at,), train, test, labels) for at in range(peers)]
             oracle = _classify(cell, tuple(range(peers)), train, test, labels)
             blocks = cell.blocks(told, labels, min_rows=5)
-            fit = fit_matching(blocks)
+            fit = fit_matching(blocks, USUAL_CAUTION)
             scores = cell.design(blocks, test) @ fit.theta
             odds = Outcome.of(blocks, fit).odds()
             assert odds is not None
@@ -169,9 +169,8 @@ def numbers() -> Iterator[str]:
                 )
                 blocks = cell.blocks(told, bins, target=target, min_rows=5)
                 centre, scale = blocks.label_units
-                ours.append(
-                    _r2(target[test], centre + scale * (cell.design(blocks, test) @ fit_matching(blocks).theta))
-                )
+                theta = fit_matching(blocks, USUAL_CAUTION).theta
+                ours.append(_r2(target[test], centre + scale * (cell.design(blocks, test) @ theta)))
             found.append([*alone, *ours, oracle])
         mean = np.mean(found, axis=0)
         best = mean[:peers].max()
@@ -292,7 +291,7 @@ def _right(cell: Cell, ranking: Ranking, labels: Ints) -> tuple[float, float]:
 
 
 def _error(cell: Cell, blocks: Blocks, labels: Ints, test: Ints) -> float:
-    fit = fit_matching(blocks)
+    fit = fit_matching(blocks, USUAL_CAUTION)
     odds = Outcome.of(blocks, fit).odds()
     assert odds is not None
     return float(np.mean((odds.log_odds(cell.design(blocks, test) @ fit.theta) > 0) != (labels[test] > 0)))

@@ -43,7 +43,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     method
         "matching" or "drl".
     caution
-        For matching, from 0 to 1; see `radocraft.learn`.
+        For matching, from 0 to 1; None chooses as `radocraft.learn` does.
     alpha
         For matching, the ridge strength; by generalised cross-validation if None.
     min_rows
@@ -65,7 +65,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shared: Sequence[Column] = (),
         bins: int = 4,
         method: Literal["matching", "drl"] = "matching",
-        caution: float = 0.25,
+        caution: float | None = None,
         alpha: float | None = None,
         min_rows: int = 1,
     ) -> None:

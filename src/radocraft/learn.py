@@ -39,7 +39,6 @@ from radocraft.outcome import Outcome
 from radocraft.part import Part
 from radocraft.proportions import Method as Proportions
 
-DEFAULT_CAUTION = 0.25
 _NOISY = "differential-privacy"
 _UNSURE = 0.02
 
@@ -68,8 +67,9 @@ def learn(
         "matching" (expected matching with caution) or "drl" (the paper's).
     caution
         For matching, from 0 (trust that what no one can see averages out) to 1
-        (never worse than the best peer alone, whatever the true matching);
-        0.25 if left out and there are no linked rows.
+        (never worse than the best peer alone, whatever the true matching). If left
+        out 0.25, or less where sums over the same people show that less is enough
+        (`radocraft.learners.relation`), or as linked rows choose.
     linked
         For matching, a table of truly linked rows with all columns and the
         label: it chooses caution, or replaces it by what it shows, and gives a
@@ -102,7 +102,7 @@ def learn(
             raise LearnError("Linked rows choose caution themselves. Give either `linked` or `caution`.")
         fit = fit_linked(blocks, read_linked(linked, blocks), alpha)
     else:
-        fit = fit_matching(blocks, DEFAULT_CAUTION if caution is None else caution, alpha)
+        fit = fit_matching(blocks, caution, alpha)
     if not all(contract.labelled(peer) for peer in blocks.peers):
         fit = replace(fit, settings={**fit.settings, "proportions": proportions})
     return assemble(blocks, fit, arrived)
@@ -154,7 +154,7 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
         blocks=outcome.table(),
         differences=differences,
         population=tuple(compare_with_all(blocks)),
-        notes=(*filter(None, map(warning, differences)), *_notes(blocks, by_peer, effects)),
+        notes=(*fit.notes, *filter(None, map(warning, differences)), *_notes(blocks, by_peer, effects)),
     )
 
 

@@ -117,7 +117,7 @@ def _contract() -> Contract:
     )
 
 
-def run_radocraft(folder: Path, caution: float = 0.25) -> tuple[float, float]:
+def run_radocraft(folder: Path, caution: float | None = None) -> tuple[float, float]:
     """Craft at both peers, release, learn; bytes of the parts and the test error."""
     contract, sent, parts = _contract(), 0, []
     for peer in PEERS:

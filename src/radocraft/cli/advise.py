@@ -18,7 +18,7 @@ from radocraft.contract import Contract
 def advise(
     parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
     contract: ContractFile,
-    caution: Annotated[float, typer.Option(min=0, max=1, help="As in learn.")] = 0.25,
+    caution: Annotated[float, typer.Option(min=0, max=1, help="At which key sets are compared.")] = 0.25,
     top: Annotated[int, typer.Option(min=1, help="How many choices to print.")] = 16,
     as_json: Json = False,
 ) -> None:

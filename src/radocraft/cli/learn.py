@@ -43,7 +43,11 @@ def learn(
     method: Annotated[Method, typer.Option(help="Expected matching, or the paper's DRL.")] = Method.matching,
     caution: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="0 trusts what nobody can see, 1 is never worse than the best peer. [0.25]"),
+        typer.Option(
+            min=0,
+            max=1,
+            help="0 trusts what nobody can see, 1 is never worse than the best peer. [0.25, or less if sums show it]",
+        ),
     ] = None,
     linked: Annotated[
         Path | None, typer.Option(help="Truly linked rows, if there are any: they choose caution and validate.")

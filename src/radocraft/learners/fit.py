@@ -94,7 +94,8 @@ class Fit:
 
     ``theta`` is one vector, or with several classes a matrix with a column for each.
     ``freedom`` is the number of parameters the regularisation leaves it;
-    ``losses`` are ridge losses on the training population, see each learner.
+    ``losses`` are ridge losses on the training population, see each learner; ``notes``
+    say what was decided for the user.
     """
 
     method: Literal["matching", "drl"]
@@ -106,6 +107,7 @@ class Fit:
     losses: dict[str, float] = field(default_factory=dict)
     peer_losses: dict[str, float] = field(default_factory=dict)
     validation: Validation | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def layout(self) -> Layout:

@@ -38,7 +38,7 @@ eigendecomposition of G / M and with no joined row:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -48,8 +48,14 @@ from radocraft.blocks import Blocks
 from radocraft.errors import LearnError
 from radocraft.learners.completion import Completion, complete
 from radocraft.learners.fit import Fit, Tuning, Validation
+from radocraft.learners.relation import largest_correlation, same_people
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
+USUAL_CAUTION = 0.25
+_LESS = (
+    "caution {} instead of {}: the peers have equally many rows in every block, and if these are the same people, "
+    "their sums show that what nobody can see is no worse"
+)
 DEVIATIONS = 2.0
 """How far estimated sums may be off, in standard deviations, for what is guaranteed."""
 _ROUNDS = 200
@@ -57,15 +63,27 @@ _TOLERANCE = 1e-10
 _NOTHING = 1e-10
 
 
-def fit_matching(blocks: Blocks, caution: float = 0.25, alpha: float | None = None) -> Fit:
-    """Minimise the blend of expected and worst loss over all matchings of rows."""
-    if not 0.0 <= caution <= 1.0:
+def fit_matching(blocks: Blocks, caution: float | None = None, alpha: float | None = None) -> Fit:
+    """Minimise the blend of expected and worst loss over all matchings of rows, at the caution that is due if None."""
+    if caution is not None and not 0.0 <= caution <= 1.0:
         raise LearnError(f"caution must lie between 0 and 1, not {caution}.")
     known = complete(blocks)
     tuning = generalised_cross_validation(known) if alpha is None else None
     strength = tuning.chosen if tuning is not None else float(alpha or 0.0)
     problem = Ridge(known, strength)
-    return describe(problem, problem.cautious(caution), blocks, settings={"caution": caution}, tuning=tuning)
+    rho = caution_due(problem, blocks) if caution is None else caution
+    fit = describe(problem, problem.cautious(rho), blocks, settings={"caution": rho}, tuning=tuning)
+    return replace(fit, notes=(_LESS.format(rho, USUAL_CAUTION),)) if caution is None and rho < USUAL_CAUTION else fit
+
+
+def caution_due(problem: Ridge, blocks: Blocks) -> float:
+    """The usual caution, or as little as block sums show to be enough, by its model and by that without any."""
+    if not same_people(blocks) or len(problem.known.layout.common):
+        return USUAL_CAUTION
+    thetas = [theta.reshape(len(theta), -1).T for theta in map(problem.cautious, (0.0, USUAL_CAUTION))]
+    pairs = [(known, theta) for columns in thetas for known, theta in zip(problem.known.each(), columns, strict=True)]
+    most = max(largest_correlation(blocks, known, theta) for known, theta in pairs)
+    return float(np.ceil(100.0 * min(max(most, 0.0), USUAL_CAUTION)) / 100.0)
 
 
 def describe(

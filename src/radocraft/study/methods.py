@@ -16,10 +16,9 @@ import numpy as np
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.contract import Contract
-from radocraft.learn import DEFAULT_CAUTION
 from radocraft.learners.completion import complete
 from radocraft.learners.drl import fit_drl
-from radocraft.learners.matching import Ridge, describe, generalised_cross_validation
+from radocraft.learners.matching import USUAL_CAUTION, Ridge, describe, generalised_cross_validation
 from radocraft.policy import Policy, release
 from radocraft.population import Population
 from radocraft.study.baselines import (
@@ -144,7 +143,7 @@ def score_ours(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:
     for caution in CAUTIONS:
         theta = problem.cautious(caution)
         told = None
-        if caution == DEFAULT_CAUTION:
+        if caution == USUAL_CAUTION:
             fit = describe(problem, theta, blocks, settings={"caution": caution}, tuning=tuning)
             told = Population.of(blocks, fit).odds(prior=True).probability(design @ theta)
         yield Scored("matching", design @ theta, caution=caution, probability=told)

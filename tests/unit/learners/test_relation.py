@@ -1,0 +1,141 @@
+"""How much caution is due, as block sums over the same people tell."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.property.worlds import World, agree, worlds
+
+import radocraft.blocks
+from radocraft.learners.completion import complete
+from radocraft.learners.matching import USUAL_CAUTION, Ridge, caution_due, fit_matching
+from radocraft.learners.relation import largest_correlation, left_over, same_people
+
+
+def people(
+    seed: int, related: float, *, peers: int = 2, codes: int = 24, rows: int = 20_000, hidden: float = 0.0
+) -> World:
+    """Peers with one column each, correlated by ``related`` inside blocks.
+
+    ``hidden`` is how far signatures move the first two peers' means apart, in a way no
+    sum of effects of single codes explains.
+    """
+    rng = np.random.default_rng(seed)
+    contract = agree([1] * peers, [codes, codes], fixed=False)
+    signature = rng.integers(0, codes, (rows, 2))
+    label = np.where(rng.random(rows) < 0.3 + 0.4 * signature[:, 0] / codes, 1, -1)
+    cause, moved = rng.normal(size=rows), rng.normal(size=(codes, codes))[tuple(signature.T)]
+    values = []
+    for at in range(peers):
+        noise = related**0.5 * cause + (1 - related) ** 0.5 * rng.normal(size=rows)
+        value = noise + 0.6 * label + 0.2 * signature[:, 1] + (hidden * moved * (-1) ** at if at < 2 else 0.0)
+        values.append(value[:, None])
+    return World(contract, signature, label, tuple(values), tuple(rng.permutation(rows) for _ in range(peers)))
+
+
+def bound(world: World) -> float:
+    blocks = world.blocks()
+    known = complete(blocks)
+    return largest_correlation(blocks, known, Ridge(known, 1e-4).cautious(0.0))
+
+
+@pytest.mark.parametrize("hidden", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("peers", [2, 3])
+@pytest.mark.parametrize("related", [0.0, 0.3, 0.7])
+def test_the_bound_is_above_the_truth_whatever_the_fit_misses(related, peers, hidden):
+    found = [bound(people(seed, related, peers=peers, hidden=hidden)) for seed in range(8)]
+    assert min(found) >= related
+    if hidden == 0.0:
+        assert max(found) < related + 0.4
+
+
+def test_sums_alone_would_have_told_a_lie():
+    """What signatures do to both peers in opposite ways looks like the opposite of a relation."""
+    world = people(0, 0.3, hidden=0.5)
+    blocks = world.blocks()
+    known = complete(blocks)
+    moved, _ = left_over(blocks, known, Ridge(known, 1e-4).cautious(0.0))
+    assert moved[0, 1] < 0
+    assert bound(world) > 0.3
+
+
+def test_less_caution_where_many_blocks_show_no_relation():
+    fit = fit_matching(people(1, 0.0, codes=40, rows=40_000).blocks())
+    assert fit.settings["caution"] < USUAL_CAUTION
+    assert fit.notes[0].startswith(f"caution {fit.settings['caution']} instead of 0.25")
+    asked = fit_matching(people(1, 0.0, codes=40, rows=40_000).blocks(), 0.0)
+    assert asked.settings["caution"] == 0.0
+    assert asked.notes == ()
+
+
+@pytest.mark.parametrize(
+    "world",
+    [people(2, 0.5), people(2, 0.0, codes=2), people(2, 0.0, rows=200), people(2, 0.0, hidden=0.5)],
+    ids=["related", "few blocks", "few rows", "badly fitted"],
+)
+def test_the_usual_caution_where_they_do_not(world):
+    fit = fit_matching(world.blocks())
+    assert fit.settings["caution"] == USUAL_CAUTION
+    assert fit.notes == ()
+
+
+def test_the_usual_caution_where_peers_may_see_different_people():
+    world = people(1, 0.0, codes=40, rows=40_000)
+    assert same_people(world.blocks())
+    fewer = replace(world, held=(world.held[0], world.held[1][1:])).blocks()
+    assert not same_people(fewer)
+    assert fit_matching(fewer).settings["caution"] == USUAL_CAUTION
+    noisy = world.blocks()
+    noisy = replace(noisy, cells=(replace(noisy.cells[0], noise=1.0), noisy.cells[1]))
+    assert not same_people(noisy)
+
+
+def test_equal_numbers_by_design_tell_nothing():
+    signature = np.repeat(np.arange(4), 10)[:, None]
+    label = np.tile([1, -1], 20)
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(40, 1)), rng.normal(size=(40, 1)))
+    world = World(agree([1, 1], [4]), signature, label, values, (np.arange(40), np.arange(40)))
+    assert not same_people(world.blocks())
+
+
+@given(world=worlds(rows=(30, 60)))
+@settings(max_examples=25, deadline=None)
+def test_what_is_left_over_is_what_least_squares_leaves(world):
+    blocks = world.blocks()
+    known = complete(blocks)
+    theta = Ridge(known, 0.1).cautious(0.0)
+    shared = known.layout.shared.stop
+    stacked = np.column_stack([np.ones((len(blocks), int(known.layout.intercept))), blocks.shared_means])
+    label = stacked @ np.linalg.lstsq(known.between[:shared, :shared], known.r[:shared], rcond=1e-10)[0]
+    scores = np.column_stack([blocks.means(at) @ theta[where] for at, where in enumerate(known.layout.private)])
+    products, freedom = np.zeros((scores.shape[1],) * 2), len(blocks)
+    for kind in np.unique(blocks.labels):
+        some = blocks.labels == kind
+        root = np.sqrt(blocks.weights[some])[:, None]
+        columns = root * np.column_stack([np.ones(some.sum()), blocks.shared_means[some], label[some] ** 2])
+        slopes, _, rank, _ = np.linalg.lstsq(columns, root * scores[some], rcond=1e-5)
+        rest = root * scores[some] - columns @ slopes
+        products += rest.T @ rest
+        freedom -= rank
+    found, free = left_over(blocks, known, theta)
+    assert free == freedom
+    size = float(np.trace(scores.T @ (blocks.weights[:, None] * scores)))
+    np.testing.assert_allclose(found * max(free, 1), products, atol=1e-8 * size)
+
+
+def test_pieces_tell_what_all_blocks_do(monkeypatch):
+    world = people(3, 0.2)
+    whole = bound(world)
+    monkeypatch.setattr(radocraft.blocks, "PIECE", 17)
+    assert bound(world) == pytest.approx(whole, rel=1e-9)
+
+
+def test_caution_is_due_for_every_class_and_with_a_label_nobody_doubts():
+    """One number for all classes: what the class in most doubt needs."""
+    blocks = people(1, 0.0, codes=40, rows=40_000).blocks()
+    problem = Ridge(complete(blocks), 1e-3)
+    due = caution_due(problem, blocks)
+    twice = replace(problem.known, r=np.column_stack([problem.known.r, -problem.known.r]))
+    assert caution_due(Ridge(twice, 1e-3), blocks) == pytest.approx(due, abs=0.011)
