@@ -80,9 +80,8 @@ def caution_due(problem: Ridge, blocks: Blocks) -> float:
     """The usual caution, or as little as block sums show to be enough, by its model and by that without any."""
     if not same_people(blocks) or len(problem.known.layout.common):
         return USUAL_CAUTION
-    thetas = [theta.reshape(len(theta), -1).T for theta in map(problem.cautious, (0.0, USUAL_CAUTION))]
-    pairs = [(known, theta) for columns in thetas for known, theta in zip(problem.known.each(), columns, strict=True)]
-    most = max(largest_correlation(blocks, known, theta) for known, theta in pairs)
+    thetas = [theta.reshape(len(theta), -1) for theta in map(problem.cautious, (0.0, USUAL_CAUTION))]
+    most = largest_correlation(blocks, problem.known, np.hstack(thetas))
     return float(np.ceil(100.0 * min(max(most, 0.0), USUAL_CAUTION)) / 100.0)
 
 

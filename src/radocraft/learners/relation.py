@@ -28,6 +28,8 @@ people, and is not taken where their numbers of rows differ in any block.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from radocraft.arrays import Floats
@@ -50,12 +52,19 @@ def same_people(blocks: Blocks) -> bool:
 
 
 def largest_correlation(blocks: Blocks, known: Completion, theta: Floats) -> float:
-    """The largest correlation of the peers' scores inside blocks that agrees with the block sums."""
-    moved, freedom = left_over(blocks, known, theta)
-    inside = float(blocks.weights.sum()) - len(blocks)
-    if freedom <= 0 or inside <= 0:
-        return 1.0
-    deviations = known.hidden(theta) / inside**0.5
+    """The largest correlation of the peers' scores inside blocks that agrees with the block sums.
+
+    ``theta`` may have several columns, one or more for each of ``known.r`` in turn; then the largest of all.
+    """
+    columns, inside = theta.reshape(len(theta), -1), float(blocks.weights.sum()) - len(blocks)
+    found = zip(columns.T, left_over(blocks, known, columns), strict=True)
+    return max(
+        _largest(moved, freedom, known.hidden(one) / inside**0.5) if min(freedom, inside) > 0 else 1.0
+        for one, (moved, freedom) in found
+    )
+
+
+def _largest(moved: Floats, freedom: int, deviations: Floats) -> float:
     worst, others = np.outer(deviations, deviations), ~np.eye(len(deviations), dtype=bool)
     if not worst[others].sum() > 0:
         return 1.0
@@ -65,22 +74,33 @@ def largest_correlation(blocks: Blocks, known: Completion, theta: Floats) -> flo
     return float(((moved + np.outer(missed, missed))[others].sum() + slack) / worst[others].sum())
 
 
-def left_over(blocks: Blocks, known: Completion, theta: Floats) -> tuple[Floats, int]:
-    """R of the peers' scores, and f."""
+def left_over(blocks: Blocks, known: Completion, theta: Floats) -> Iterator[tuple[Floats, int]]:
+    """For every column of ``theta``, R of the peers' scores, and f."""
+    by_label, peers, count = products_by_label(blocks, known, theta), len(blocks.cells), theta.shape[1]
+    targets = known.r.size // len(known.r)
+    carriers = len(by_label[0]) - targets - peers * count
+    for at in range(count):
+        own = carriers + targets + at + count * np.arange(peers)
+        pick = np.concatenate([np.arange(carriers), [carriers + at % targets], own])
+        rests, ranks = zip(*(fitted(products[np.ix_(pick, pick)], peers) for products in by_label), strict=True)
+        freedom = len(blocks) - sum(ranks)
+        yield np.sum(rests, axis=0) / max(freedom, 1), freedom
+
+
+def products_by_label(blocks: Blocks, known: Completion, theta: Floats) -> list[Floats]:
+    """Products of block means, label by label: 1, shared columns, squares of the label's fits, every peer's scores."""
     labels, shared = np.unique(blocks.labels), slice(0, known.layout.shared.stop)
-    slopes = pseudo_inverse(known.between[shared, shared]) @ known.r[shared]
-    by_label: list[Floats | float] = [0.0] * len(labels)
+    slopes = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
+    out: list[Floats | float] = [0.0] * len(labels)
     for piece in blocks.pieces():
         means = coordinates(piece, known.layout)
-        label = means[:, shared] @ slopes
         scores = [means[:, where] @ theta[where] for where in known.layout.private]
-        columns = np.column_stack([np.ones(len(piece)), piece.shared_means, label**2, *scores])
-        for at, kind in enumerate(labels):
-            some = columns[piece.labels == kind]
-            by_label[at] += (some.T * piece.weights[piece.labels == kind]) @ some
-    rests, ranks = zip(*(fitted(np.asarray(products), len(blocks.cells)) for products in by_label), strict=True)
-    freedom = len(blocks) - sum(ranks)
-    return np.sum(rests, axis=0) / max(freedom, 1), freedom
+        told = (means[:, shared] @ slopes) ** 2
+        columns = np.hstack([np.ones((len(piece), 1)), piece.shared_means, told, *scores])
+        for at, label in enumerate(labels):
+            some = piece.labels == label
+            out[at] += (columns[some].T * piece.weights[some]) @ columns[some]
+    return [np.asarray(products) for products in out]
 
 
 def fitted(products: Floats, last: int) -> tuple[Floats, int]:

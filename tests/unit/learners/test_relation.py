@@ -55,7 +55,7 @@ def test_sums_alone_would_have_told_a_lie():
     world = people(0, 0.3, hidden=0.5)
     blocks = world.blocks()
     known = complete(blocks)
-    moved, _ = left_over(blocks, known, Ridge(known, 1e-4).cautious(0.0))
+    ((moved, _),) = left_over(blocks, known, Ridge(known, 1e-4).cautious(0.0)[:, None])
     assert moved[0, 1] < 0
     assert bound(world) > 0.3
 
@@ -119,7 +119,7 @@ def test_what_is_left_over_is_what_least_squares_leaves(world):
         rest = root * scores[some] - columns @ slopes
         products += rest.T @ rest
         freedom -= rank
-    found, free = left_over(blocks, known, theta)
+    ((found, free),) = left_over(blocks, known, theta[:, None])
     assert free == freedom
     size = float(np.trace(scores.T @ (blocks.weights[:, None] * scores)))
     np.testing.assert_allclose(found * max(free, 1), products, atol=1e-8 * size)
