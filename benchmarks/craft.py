@@ -18,9 +18,10 @@ def main() -> None:
     wanted.add_argument("--codec", nargs="*", default=["zstd", "snappy"], help="how the file is compressed")
     wanted.add_argument("--repeats", type=int, default=3, help="rounds; the median counts")
     wanted.add_argument("--memory-limit", help="the most memory for the engine, such as 2GB")
+    wanted.add_argument("--sample", action="store_true", help="block sums with the sample of rows a first craft takes")
     given = wanted.parse_args()
     found = []
-    more = {"repeats": given.repeats, "memory_limit": given.memory_limit}
+    more = {"repeats": given.repeats, "memory_limit": given.memory_limit, "sample": given.sample}
     for codec, shape in product(given.codec, given.shapes):
         rows, width, blocks = (int(part) for part in shape.split("x"))
         with tempfile.TemporaryDirectory() as folder:

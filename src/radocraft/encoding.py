@@ -112,19 +112,19 @@ class Reader:
         """How the engine holds it."""
         return self.kinds[self.contract.column_of(self.peer, name)]
 
-    def label(self, none: int | None = None) -> exp.Expr:
-        """The row's label code; for anything that is no agreed value NULL, or ``none``."""
+    def label(self, none: int | None = None, low: int = 0) -> exp.Expr:
+        """The row's label code less ``low``; for anything that is no agreed value NULL, or ``none`` less ``low``."""
         label, case = self.contract.label, exp.Case()
-        otherwise = exp.null() if none is None else whole(none)
+        otherwise = exp.null() if none is None else whole(none - low)
         if not self.contract.labelled(self.peer):
-            return exp.Literal.number(ANY_LABEL) if self.ranking is None else self.ranking.label
+            return whole(ANY_LABEL - low) if self.ranking is None else self.ranking.label(low)
         raw, kind = self.column(label.column), self.kind(label.column)
         if isinstance(label, Number):
             told = number(raw, kind)
-            bin_of = exp.Add(this=binned(told, label.edges), expression=exp.Literal.number(1))
-            return case.when(told.is_(exp.null()), otherwise).else_(bin_of if label.edges else exp.Literal.number(0))
+            bin_of = exp.Add(this=binned(told, label.edges), expression=whole(1 - low))
+            return case.when(told.is_(exp.null()), otherwise).else_(bin_of if label.edges else whole(-low))
         for value, code in zip(label.values, label.codes, strict=True):
-            case = case.when(equals(raw, kind, value), exp.Literal.number(code))
+            case = case.when(equals(raw, kind, value), whole(code - low))
         return case.else_(otherwise)
 
     def label_codes(self) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ class Grid:
     def numbers(self) -> list[exp.Expr]:
         """A row's place, as engine expressions: one number, or several where one is too small."""
         coordinates = [self.reader.code(shared) for shared in self.reader.contract.shared]
-        coordinates.append(exp.Sub(this=self.reader.label(self.unlabelled), expression=whole(self._low)))
+        coordinates.append(self.reader.label(self.unlabelled, self._low))
         first, *rest = (_in_one(coordinates[run], self.shape[run]) for run in self._runs)
         if (misread := self.reader.misread()) is not None:
             first = exp.Case().when(misread, whole(self.misread)).else_(first)

@@ -36,11 +36,10 @@ class Ranking:
     codes: Ints
     positives: Ints
 
-    @property
-    def label(self) -> exp.Expr:
-        """+1 or -1, over the columns that `rows` adds."""
+    def label(self, low: int = 0) -> exp.Expr:
+        """+1 or -1, less ``low``, over the columns that `rows` adds."""
         above = exp.LTE(this=exp.column(RANK), expression=exp.column(POSITIVE))
-        return exp.Case().when(above, whole(1)).else_(whole(-1))
+        return exp.Case().when(above, whole(1 - low)).else_(whole(-1 - low))
 
     def rows(self, table: exp.Expr, codes: list[exp.Expr], values: list[exp.Expr]) -> exp.Expr:
         """The table with the rank of every row in its signature.

@@ -143,9 +143,9 @@ def block_statement(
     rows that miss one of them.
     """
     places = [number.as_(f"place_{at}") for at, number in enumerate(Grid(reader).numbers())]
-    summed = [value.copy().as_(f"value_{at}") for at, value in enumerate(values)]
-    summed += [one.copy().as_(name) for name, one in usual.items()]
-    inner = exp.select(*places, *summed).from_(reader.rows(ROWS))
+    summed = [value.as_(f"value_{at}") for at, value in enumerate(values)]
+    summed += [one.as_(name) for name, one in usual.items()]
+    inner = exp.select(*places, *summed, copy=False).from_(reader.rows(ROWS), copy=False)
     totals = [exp.func("COUNT", exp.Star()).as_("rows")]
     for at in range(len(values)):
         total = exp.Anonymous(this=source.sum_function, expressions=[exp.column(f"value_{at}")])
@@ -156,7 +156,8 @@ def block_statement(
     case = exp.Case().when(_any(lacking), whole(1)) if lacking else exp.null()
     totals.append(exp.func("COUNT", case).as_("missing"))
     names = [place.alias for place in places]
-    return exp.select(*names, *totals).from_(inner.subquery("encoded")).group_by(*names)
+    grouped = exp.select(*names, *totals, copy=False).from_(inner.subquery("encoded", copy=False), copy=False)
+    return grouped.group_by(*names, copy=False)
 
 
 def _any(conditions: Sequence[exp.Expr]) -> exp.Expr:
@@ -164,12 +165,12 @@ def _any(conditions: Sequence[exp.Expr]) -> exp.Expr:
     if len(conditions) == 1:
         return conditions[0]
     half = len(conditions) // 2
-    return exp.or_(_any(conditions[:half]), _any(conditions[half:]))
+    return exp.or_(_any(conditions[:half]), _any(conditions[half:]), copy=False)
 
 
 def value_statement(reader: Reader, values: list[exp.Expr]) -> exp.Select:
     """The columns to be summed and multiplied, of every row."""
-    named = [value.copy().as_(f"value_{at}") for at, value in enumerate(values)]
+    named = [value.as_(f"value_{at}") for at, value in enumerate(values)]
     return exp.select(*named).from_(reader.rows(ROWS))
 
 

@@ -21,7 +21,7 @@ from radocraft.contract import Contract
 from radocraft.craft import block_totals, craft
 from radocraft.encoding import Reader, summed_columns
 from radocraft.shift import Shift, guess_shift
-from radocraft.sources import open_source
+from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 
 CODES = {500: (16, 16), 50_000: (29, 29, 29), 1_000_000: (27, 27, 27, 27)}
@@ -64,14 +64,15 @@ def against_scan(
     codec: Codec = "zstd",
     repeats: int = 3,
     memory_limit: str | None = None,
+    sample: bool = False,
 ) -> Scan:
-    """Generate a table, then craft it and scan it in turn."""
+    """Generate a table, then craft it and scan it in turn; ``sample``: see `only_sums`."""
     path, small = folder / f"{rows}x{width}-{blocks}.parquet", folder / "small.parquet"
     try:
         write_table(path, rows, width, CODES[blocks], codec)
         write_table(small, _SMALL, width, CODES[blocks], codec)
         measure(scan_by_duckdb, path, width)
-        shift = shift_of(small, width, CODES[blocks])
+        shift = None if sample else shift_of(open_source(small), contract_of(width, CODES[blocks]))
         rounds = [_round(path, small, (width, CODES[blocks], memory_limit), shift) for _ in range(repeats)]
     finally:
         path.unlink(missing_ok=True)
@@ -96,7 +97,7 @@ def against_scan(
 
 
 def _round(
-    path: Path, small: Path, given: tuple[int, tuple[int, ...], str | None], shift: Shift
+    path: Path, small: Path, given: tuple[int, tuple[int, ...], str | None], shift: Shift | None
 ) -> tuple[Cost, Cost, Cost, Cost, dict[str, float]]:
     """The quickest scan, a plain GROUP BY, the sums, and the whole; and what every engine's scan took."""
     width = given[0]
@@ -171,17 +172,19 @@ def _sums(width: int) -> list[str]:
     return [f"sum(x{at:03})" for at in range(width)]
 
 
-def only_sums(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None, shift: Shift) -> int:
-    """The block sums alone, where an earlier tally tells how columns are moved; the number of blocks comes back."""
+def only_sums(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None, shift: Shift | None) -> int:
+    """The block sums alone; the number of blocks comes back.
+
+    How columns are moved an earlier tally tells (``shift``), as when rows are labelled anew, or a sample of rows.
+    """
     source, contract = open_source(path, memory_limit=memory_limit), contract_of(width, codes)
+    shift = shift or shift_of(source, contract)
     return len(block_totals(source, Reader(contract, "bank", source.kinds()), shift).rows)
 
 
-def shift_of(path: Path, width: int, codes: tuple[int, ...]) -> Shift:
-    """How the columns of a table of `write_table` are moved."""
-    source, contract = open_source(path), contract_of(width, codes)
-    reader = Reader(contract, "bank", source.kinds())
-    return guess_shift(source, reader, summed_columns(contract, "bank"))
+def shift_of(source: Source, contract: Contract) -> Shift:
+    """How the columns of a table of `write_table` are moved, from a sample of its rows."""
+    return guess_shift(source, Reader(contract, "bank", source.kinds()), summed_columns(contract, "bank"))
 
 
 def sums_and_moments(path: Path, width: int, codes: tuple[int, ...], memory_limit: str | None) -> tuple[int, float]:

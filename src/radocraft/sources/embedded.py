@@ -21,7 +21,9 @@ from radocraft.moments import Advance, of_batches
 from radocraft.pieces import Piece, piece_of_file, piece_of_table
 from radocraft.sources.base import ROWS, Settings
 
-_CELLS = 2**21
+_CELLS = 2**22
+_BATCH = 2**14
+"""So many rows at a time are handed out: of larger batches the memory is given back and asked for anew each time."""
 _ROOM = 2**29
 _LITTLE_ROOM = 2**25
 """Under a limit on its memory the engine keeps block sums itself: it can put them to disk."""
@@ -34,7 +36,7 @@ _SETTINGS = {
     "disable_parquet_prefetching": "true",
     "async_threads": "0",
     "parquet_metadata_cache": "true",  # several statements read the same file
-    "streaming_buffer_size": "'32MiB'",  # with less, threads wait for one another
+    "streaming_buffer_size": "'64MiB'",  # with less, threads wait for one another
 }
 _TEXT_FILES = (".csv", ".tsv", ".txt")
 _INTEGER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
@@ -83,7 +85,7 @@ class DuckDBSource:
     def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer, streamed."""
         with _explaining(self.name), self._in_order(ordered):
-            rows = max(2048, min(2**17, _CELLS // len(query.selects)))
+            rows = max(2048, min(_BATCH, _CELLS // len(query.selects)))
             reader = self.connection.sql(query.sql("duckdb")).to_arrow_reader(rows)
             try:
                 yield from reader
