@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,10 @@ def against_linkage(
         for method in methods:
             if method in failed:
                 continue
-            cost = measure(METHODS[method], folder, warm=(small,), seconds=seconds, memory=memory)
+            if method in LIBRARIES and find_spec(method) is None:
+                cost = Cost(False, 0.0, 0.0, 0.0, why=f"not measured: install {method} first")
+            else:
+                cost = measure(METHODS[method], folder, warm=(small,), seconds=seconds, memory=memory)
             sent, error = cost.result if cost.finished else (float("nan"), float("nan"))
             out.append(Rival(method, rows, cost, sent, error))
             failed |= set() if cost.finished else {method}
@@ -222,6 +226,10 @@ METHODS: dict[str, Callable[[Path], tuple[float, float]]] = {
     "splink": run_splink,
     "recordlinkage": run_recordlinkage,
 }
+
+
+LIBRARIES = ("splink", "recordlinkage")
+"""Methods that need a library of the same name, which radocraft does not bring along."""
 
 
 def _sent(folder: Path) -> float:
