@@ -21,8 +21,9 @@ but for chance,
 
     rho <= sum_{j != l} [R_jl + (d_jj d_ll)^(1/2)] / sum_{j != l} (v_j v_l)^(1/2).
 
-Chance is allowed three standard deviations of normal scores. The bound is of use where
-blocks are many and the fit is good. It says nothing about peers who see different
+Chance is allowed three standard deviations of normal scores. Where R_jj is less than
+v_j by more than that, sums are not what they seem (a gate may hold some back), and tell
+nothing. The bound is of use where blocks are many and the fit is good. It says nothing about peers who see different
 people, and is not taken where their numbers of rows differ in any block.
 """
 
@@ -69,7 +70,10 @@ def _largest(moved: Floats, freedom: int, deviations: Floats) -> float:
     if not worst[others].sum() > 0:
         return 1.0
     chance = _DEVIATIONS * (2.0 / freedom) ** 0.5
-    missed = np.maximum(np.diag(moved) - (1.0 - chance) * deviations**2, 0.0) ** 0.5
+    missed = np.diag(moved) - (1.0 - chance) * deviations**2
+    if missed.min() < 0.0:
+        return 1.0
+    missed = missed**0.5
     slack = chance * float(np.sum(worst[others] ** 2)) ** 0.5
     return float(((moved + np.outer(missed, missed))[others].sum() + slack) / worst[others].sum())
 

@@ -50,6 +50,25 @@ def test_the_bound_is_above_the_truth_whatever_the_fit_misses(related, peers, hi
         assert max(found) < related + 0.4
 
 
+@pytest.mark.parametrize("related", [0.0, 0.5])
+@pytest.mark.parametrize("rows", [6_000, 20_000])
+def test_so_it_is_behind_a_row_limit(related, rows):
+    for seed in range(3):
+        blocks = people(seed, related, rows=rows).gated(10)
+        known = complete(blocks)
+        assert largest_correlation(blocks, known, Ridge(known, 1e-4).cautious(0.0)) >= related
+
+
+def test_sums_that_scatter_less_than_rows_can_tell_nothing():
+    """As if a gate had put means in place of some sums."""
+    blocks = people(1, 0.0).blocks()
+    known = complete(blocks)
+    theta = Ridge(known, 1e-4).cautious(0.0)
+    assert largest_correlation(blocks, known, theta) < 1.0
+    loud = replace(known, unexplained=(2.0 * known.unexplained[0], known.unexplained[1]))
+    assert largest_correlation(blocks, loud, theta) == 1.0
+
+
 def test_sums_alone_would_have_told_a_lie():
     """What signatures do to both peers in opposite ways looks like the opposite of a relation."""
     world = people(0, 0.3, hidden=0.5)
