@@ -12,6 +12,7 @@ import pytest
 from sqlglot import exp
 
 from radocraft.errors import DataError, EmptyTable, FileError
+from radocraft.expressions import number
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
 
@@ -99,6 +100,34 @@ def test_two_tables_of_one_connection_do_not_disturb_each_other_or_the_connectio
     assert (content(one), content(two)) == ([{"a": 1}], [{"a": 2}])
     with pytest.raises(duckdb.CatalogException):
         connection.execute(f"SELECT * FROM {ROWS.sql()}")
+
+
+def test_frames_and_temporary_tables_of_a_connection():
+    connection = duckdb.connect()
+    connection.register("frame", TABLE)
+    connection.execute("CREATE TEMP TABLE passing AS SELECT * FROM frame")
+    for name in ("frame", "passing"):
+        source = open_source(connection, table=name)
+        assert (source.name, content(source)) == (name, TABLE.to_pylist())
+    with pytest.raises(DataError, match="absent"):
+        open_source(connection, table="absent")
+
+
+def test_not_a_number_is_seen_behind_a_view_of_a_connection(tmp_path):
+    """What Parquet files say of their columns leaves NaN out, and the engine would believe it."""
+    values = np.arange(1000.0)
+    values[5] = np.nan
+    pq.write_table(pa.table({"x": values, "two words": values, "k": np.arange(1000)}), tmp_path / "t.parquet")
+    connection = duckdb.connect()
+    connection.execute(f"CREATE VIEW seen AS SELECT * FROM '{tmp_path / 't.parquet'}'")
+    source = open_source(connection, table="seen")
+    for name in ("x", "two words"):
+        value = number(exp.column(name, quoted=True), "number")
+        missing = exp.select(exp.func("COUNT", exp.Star()).as_("rows"), exp.func("COUNT", value).as_("there")).from_(
+            ROWS
+        )
+        assert source.table(missing).to_pylist() == [{"rows": 1000, "there": 999}]
+    assert source.kinds() == {"x": "number", "two words": "number", "k": "integer"}
 
 
 def test_a_database_is_opened_for_reading_only(tmp_path):

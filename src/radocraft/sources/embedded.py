@@ -159,17 +159,41 @@ def from_database(data: Any, table: str | None, settings: Settings) -> DuckDBSou
             raise DataError(
                 "A connection of your own keeps its settings. Set memory_limit, temp_directory or threads there."
             )
-        connection = data.cursor()
+        return _from_connection(data, table)
     elif isinstance(data, str | Path):
         if not Path(data).exists():
             raise FileError(f"There is no database '{data}'. Check the path.")
         connection = _connect(settings, data)
     else:
         raise DataError(f"A {type(data).__name__} has no tables to name; leave `table` out.")
-    place = Path(data).name if isinstance(data, str | Path) else "connection"
-    relation = exp.to_table(table, dialect="duckdb").sql("duckdb", identify=True)
-    source = _with_view(table, connection, relation, lambda: (Piece(str(table), f"duckdb {place} {relation}"),))
-    return replace(source, room=_room(settings), own=not isinstance(data, duckdb.DuckDBPyConnection))
+    place, relation = Path(data).name, _relation(table)
+    source = _with_view(table, connection, relation, lambda: (Piece(table, f"duckdb {place} {relation}"),))
+    return replace(source, room=_room(settings))
+
+
+def _from_connection(data: duckdb.DuckDBPyConnection, table: str) -> DuckDBSource:
+    """A table of a user's connection; what no other connection can see, registered frames for one, in memory."""
+    relation = _relation(table)
+    with _explaining(table):
+        try:
+            seen = _without_statistics(connection := data.cursor(), relation)
+        except duckdb.CatalogException:
+            return replace(from_memory(data.sql(f"SELECT * FROM {relation}").to_arrow_table(), Settings()), name=table)
+    source = _with_view(table, connection, seen, lambda: (Piece(table, f"duckdb connection {relation}"),))
+    return replace(source, own=False)
+
+
+def _without_statistics(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """The relation as one whose numbers the engine knows nothing about; see `_SETTINGS` for why, which are not ours."""
+    found = connection.sql(f"SELECT * FROM {relation}")
+    names = [exp.to_identifier(name, quoted=True).sql("duckdb") for name in found.columns]
+    numbers = [name for name, kind in zip(names, found.types, strict=True) if str(kind) in ("FLOAT", "DOUBLE")]
+    hidden = ", ".join(f"TRY({name}) AS {name}" for name in numbers)
+    return f"(SELECT * REPLACE ({hidden}) FROM {relation})" if numbers else relation
+
+
+def _relation(table: str) -> str:
+    return exp.to_table(table, dialect="duckdb").sql("duckdb", identify=True)
 
 
 def _room(settings: Settings) -> int:
