@@ -7,14 +7,17 @@ touches a row: the rank is a window function, which every engine has.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
+from radocraft.errors import DataError
 from radocraft.expressions import double, moved, times, whole
 
 GROUP, SCORE, RANK, POSITIVE = (f"radocraft_{name}" for name in ("group", "score", "rank", "positive"))
+_MOST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,13 @@ class Ranking:
     scale: Floats
     codes: Ints
     positives: Ints
+
+    def __post_init__(self) -> None:
+        if prod(self._sizes) > _MOST:
+            raise DataError(
+                "The shared features have more combinations of codes than can be numbered (2^63). "
+                "Agree on fewer of them, or on fewer bins."
+            )
 
     def label(self, low: int = 0) -> exp.Expr:
         """+1 or -1, less ``low``, over the columns that `rows` adds."""

@@ -12,7 +12,7 @@ from radocraft import Contract, Part, Policy, craft, learn, let_go, make_release
 from radocraft.cells import standardise
 from radocraft.craft import relabelled
 from radocraft.encoding import Reader
-from radocraft.errors import ContractMismatch, PolicyRefusal
+from radocraft.errors import ContractMismatch, DataError, PolicyRefusal
 from radocraft.labelling import label_rows, solve, whole_counts
 from radocraft.privacy.ledger import Ledger
 from radocraft.ranking import Ranking
@@ -166,3 +166,9 @@ def test_own_labels_are_of_the_whole_table_and_not_private(tmp_path: Path):
     private = Policy(mode="differential-privacy", privacy={"row_norm": 3.0}, ledger=ledger)
     with pytest.raises(PolicyRefusal, match="all rows at once"):
         make_release(table, ONE, "shop", private, proportions=[bank(table)])
+
+
+def test_more_signatures_than_can_be_numbered_are_refused():
+    codes = np.full((1, 14), 26)
+    with pytest.raises(DataError, match="fewer bins"):
+        Ranking(np.ones(1), np.zeros(1), np.ones(1), codes, np.ones(1, dtype=np.int64))
