@@ -50,6 +50,33 @@ def test_the_bound_is_above_the_truth_whatever_the_fit_misses(related, peers, hi
         assert max(found) < related + 0.4
 
 
+def unlike(seed: int, at_home: float, elsewhere: float, positive: float = 0.5, rows: int = 50_000) -> World:
+    """Most people in few large blocks, where columns are related otherwise than in the many small ones.
+
+    With ``positive`` below a half it is the label that tells most people from the others.
+    """
+    rng = np.random.default_rng(seed)
+    shares = np.r_[0.8, np.full(49, 0.2 / 49)] if positive == 0.5 else np.full(50, 0.02)
+    signature = np.column_stack([rng.choice(50, rows, p=shares), rng.integers(0, 20, rows)])
+    label = np.where(rng.random(rows) < positive, 1, -1)
+    home = signature[:, 0] == 0 if positive == 0.5 else label < 0
+    related, cause = np.where(home, at_home, elsewhere), rng.normal(size=rows)
+    values = []
+    for sign in (np.ones(rows), np.where(related < 0, -1.0, 1.0)):
+        noise = np.sqrt(1 - np.abs(related)) * rng.normal(size=rows)
+        values.append((sign * np.sqrt(np.abs(related)) * cause + noise + 0.5 * label)[:, None])
+    orders = tuple(rng.permutation(rows) for _ in range(2))
+    return World(agree([1, 1], [50, 20], fixed=False), signature, label, tuple(values), orders)
+
+
+@pytest.mark.parametrize(("elsewhere", "positive"), [(0.0, 0.5), (-0.2, 0.5), (-0.4, 0.05)])
+def test_people_count_and_not_blocks(elsewhere, positive):
+    for seed in range(3):
+        world = unlike(seed, 0.6, elsewhere, positive)
+        assert bound(world) > 0.45
+        assert fit_matching(world.blocks()).settings["caution"] == USUAL_CAUTION
+
+
 @pytest.mark.parametrize("related", [0.0, 0.5])
 @pytest.mark.parametrize("rows", [6_000, 20_000])
 def test_so_it_is_behind_a_row_limit(related, rows):
@@ -129,19 +156,21 @@ def test_what_is_left_over_is_what_least_squares_leaves(world):
     stacked = np.column_stack([np.ones((len(blocks), int(known.layout.intercept))), blocks.shared_means])
     label = stacked @ np.linalg.lstsq(known.between[:shared, :shared], known.r[:shared], rcond=1e-10)[0]
     scores = np.column_stack([blocks.means(at) @ theta[where] for at, where in enumerate(known.layout.private)])
-    products, freedom = np.zeros((scores.shape[1],) * 2), len(blocks)
+    products, count, squares = np.zeros((scores.shape[1],) * 2), 0.0, 0.0
     for kind in np.unique(blocks.labels):
         some = blocks.labels == kind
-        root = np.sqrt(blocks.weights[some])[:, None]
+        rows = blocks.weights[some]
+        root = np.sqrt(rows)[:, None]
         columns = root * np.column_stack([np.ones(some.sum()), blocks.shared_means[some], label[some] ** 2])
-        slopes, _, rank, _ = np.linalg.lstsq(columns, root * scores[some], rcond=1e-5)
-        rest = root * scores[some] - columns @ slopes
-        products += rest.T @ rest
-        freedom -= rank
-    ((found, free),) = left_over(blocks, known, theta[:, None])
-    assert free == freedom
-    size = float(np.trace(scores.T @ (blocks.weights[:, None] * scores)))
-    np.testing.assert_allclose(found * max(free, 1), products, atol=1e-8 * size)
+        kept = np.eye(some.sum()) - columns @ np.linalg.pinv(columns, rcond=1e-5)
+        rest = kept @ (root * scores[some])
+        products += rest.T @ ((rows - 1)[:, None] * rest)
+        count += float((rows - 1) @ np.diag(kept))
+        squares += float((rows - 1) ** 2 @ np.diag(kept))
+    ((found, counted),) = left_over(blocks, known, theta[:, None])
+    assert counted == pytest.approx(count**2 / squares if count > 1e-6 else 0.0, rel=1e-5)
+    size = float(np.trace(scores.T @ (blocks.weights[:, None] ** 2 * scores)))
+    np.testing.assert_allclose(found * (count if counted else 1.0), products, atol=1e-8 * size)
 
 
 def test_pieces_tell_what_all_blocks_do(monkeypatch):
