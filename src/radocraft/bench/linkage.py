@@ -56,6 +56,7 @@ def against_linkage(
     methods: Sequence[str] = ("radocraft", "radocraft, caution 0", "zip", "splink", "recordlinkage"),
     *,
     names: bool = False,
+    seed: int = 0,
     seconds: float = 300.0,
     memory: int = 8 * 2**30,
 ) -> list[Rival]:
@@ -65,9 +66,9 @@ def against_linkage(
     """
     out, failed, small = [], set(), folder / "small"
     small.mkdir()
-    write_tables(small, SMALL, names)
+    write_tables(small, SMALL, names, seed)
     for rows in sizes:
-        write_tables(folder, rows, names)
+        write_tables(folder, rows, names, seed)
         for method in methods:
             if method in failed:
                 continue
