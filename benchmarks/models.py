@@ -348,7 +348,8 @@ def _due(fold: Fold) -> list[float]:
     rows = design_matrix(blocks, fold.train)
     low, high = (float(known.squares(theta, caution)) for caution in (0.0, 1.0))
     true = (known.total * float(np.mean((rows @ theta) ** 2)) - low) / (high - low)
-    ((moved, _),) = left_over(blocks, known, theta[:, None])
+    (left,) = left_over(blocks, known, theta[:, None])
+    moved = left.products / max(left.people, 1.0)
     own = known.hidden(theta) / (known.total - len(blocks)) ** 0.5
     others = ~np.eye(len(own), dtype=bool)
     seen = moved[others].sum() / np.outer(own, own)[others].sum()

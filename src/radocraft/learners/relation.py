@@ -10,22 +10,25 @@ score inside blocks and ``c_jl`` the covariance of two peers', a block of ``n_b`
 
 The first term is fitted, label by label, linearly in the shared columns, and in the
 square of the label's own fit by them: the more the signature tells of the label, the less
-a label tells of the columns. With ``h_b`` the share of a block's deviations that the fit leaves over,
+a label tells of the columns. With ``h_b`` the share of a block's deviations that the fit leaves
+over (1 less its leverage) and weights ``w_b = (n_b - 1) / h_b``,
 
-    R_jl = sum_b (n_b - 1) n_b rest_jb rest_lb / sum_b (n_b - 1) h_b = c_jl + d_jl,
+    R_jl = sum_b w_b n_b rest_jb rest_lb / (M - B) = c_jl + d_jl,
 
-``c_jl`` the mean of ``c_jlb`` over people, and ``d`` what the fit misses. Blocks count by ``n_b - 1``,
-as they do in V_j: few large ones may be unlike many small ones. Known are
+``c_jl`` the mean of ``c_jlb`` over people, and ``d`` what the fit misses. So blocks count as they do
+in V_j: few large ones may be unlike many small ones. Known are
 ``v_j = theta_j^T V_j theta_j / (M - B)``, so ``d_jj = R_jj - v_j``, and ``|d_jl| <= (d_jj d_ll)^(1/2)``,
 whatever the fit misses. Hence, but for chance,
 
     rho <= sum_{j != l} [R_jl + (d_jj d_ll)^(1/2)] / sum_{j != l} (v_j v_l)^(1/2).
 
-Chance is allowed three standard deviations of normal scores in as many blocks as count.
-Where R_jj is less than v_j by more than that, sums are not what they seem (a gate may hold
-some back), and tell nothing. The bound is of use where blocks are many, none of them much
-larger than all others, and the fit is good. It says nothing about peers who see different
-people, and is not taken where their numbers of rows differ in any block.
+Chance is allowed three standard deviations of normal scores, in every d_jj and in the sum of
+all R_jl as if peers were unrelated. Where R_jj is less than v_j by more than that, sums are not
+what they seem (a gate may hold some back), and tell nothing; nor do they where the fit takes up
+blocks with many people. People in such blocks, if they are few, are taken to be at their worst.
+The bound is of use where blocks are many, none of them much larger than all others, and the
+fit is good. It says nothing about peers who see different people, and is not taken where
+their numbers of rows differ in any block.
 """
 
 from __future__ import annotations
@@ -41,6 +44,9 @@ from radocraft.learners.products import coordinates
 
 _RANK = 1e-9
 _DEVIATIONS = 3.0
+_LEFT = 0.1
+_UNSEEN = 0.05
+"""A block tells nothing if the fit leaves less of it, and all blocks if such ones have more of the people."""
 
 
 def same_people(blocks: Blocks) -> bool:
@@ -56,114 +62,124 @@ def same_people(blocks: Blocks) -> bool:
 def largest_correlation(blocks: Blocks, known: Completion, theta: Floats) -> float:
     """The largest correlation of the peers' scores inside blocks that agrees with the block sums.
 
-    ``theta`` may have several columns, one or more for each of ``known.r`` in turn; then the largest of all.
+    ``theta`` may have several columns, one or more for each of ``known.r`` in turn; then the largest
+    of all that use the columns of two peers.
     """
     columns, inside = theta.reshape(len(theta), -1), float(blocks.weights.sum()) - len(blocks)
     if inside <= 0.0:
         return 1.0
-    found = zip(columns.T, left_over(blocks, known, columns), strict=True)
-    return max(_largest(moved, counted, known.hidden(one) / inside**0.5) for one, (moved, counted) in found)
+    hidden = [known.hidden(one) / inside**0.5 for one in columns.T]
+    found = [
+        _largest(left, deviations, inside)
+        for deviations, left in zip(hidden, left_over(blocks, known, columns), strict=True)
+        if np.count_nonzero(deviations) > 1
+    ]
+    return max(found, default=1.0)
 
 
-def _largest(moved: Floats, counted: float, deviations: Floats) -> float:
-    worst, others = np.outer(deviations, deviations), ~np.eye(len(deviations), dtype=bool)
-    if counted <= 0.0 or not worst[others].sum() > 0.0:
+def _largest(left: Left, deviations: Floats, inside: float) -> float:
+    unseen = 1.0 - left.people / inside
+    if unseen > _UNSEEN:
         return 1.0
-    chance = _DEVIATIONS * (2.0 / counted) ** 0.5
-    missed = np.diag(moved) - (1.0 - chance) * deviations**2
+    chance = _DEVIATIONS * (2.0 * left.squares) ** 0.5 / left.people
+    moved, worst = left.products / left.people, np.outer(deviations, deviations)
+    others, missed = ~np.eye(len(worst), dtype=bool), np.diag(moved) - (1.0 - chance) * deviations**2
     if missed.min() < 0.0:
         return 1.0
-    missed = missed**0.5
     slack = chance * float(np.sum(worst[others] ** 2)) ** 0.5
-    return float(((moved + np.outer(missed, missed))[others].sum() + slack) / worst[others].sum())
+    seen = float((moved + np.sqrt(np.outer(missed, missed)))[others].sum() + slack) / float(worst[others].sum())
+    return (1.0 - unseen) * seen + unseen
 
 
-def left_over(blocks: Blocks, known: Completion, theta: Floats) -> list[tuple[Floats, float]]:
-    """For every column of ``theta``, R of the peers' scores, and how many blocks count in it."""
-    labels = np.unique(blocks.labels)
-    totals = [Left(len(blocks.cells)) for _ in range(theta.shape[1])]
-    fits = fits_by_label(blocks, known, theta, labels)
+@dataclass
+class Left:
+    """Running sums of what a fit leaves over: weighted products of the peers' rests, people, and w_b^2 h_b."""
+
+    products: Floats
+    people: float = 0.0
+    squares: float = 0.0
+
+    def add(self, rests: Floats, rows: Floats, left: Floats) -> None:
+        """Add blocks with so many rows, of which the fit leaves so much over."""
+        tell = left > _LEFT
+        rests, rows, left = rests[tell], rows[tell], left[tell]
+        weights = (rows - 1.0) / left
+        self.products += (rests.T * (weights * rows)) @ rests
+        self.people += float((rows - 1.0).sum())
+        self.squares += float(weights**2 @ left)
+
+
+def left_over(blocks: Blocks, known: Completion, theta: Floats) -> list[Left]:
+    """What the fits of every model, a column of ``theta``, leave over."""
+    peers, count, targets = len(blocks.cells), theta.shape[1], known.r.size // len(known.r)
+    fits, out = fits_by_label(blocks, known, theta), [Left(np.zeros((peers, peers))) for _ in range(count)]
     for piece in blocks.pieces():
-        columns = Columns.of(piece, known, theta)
-        for label, each in zip(labels, fits, strict=True):
+        carriers, others = columns_of(piece, known, theta)
+        for label, fit in fits.items():
             some = piece.labels == label
-            for at, (total, fit) in enumerate(zip(totals, each, strict=True)):
-                told, scores = columns.pick(at)
-                total.add(told[some], scores[some], piece.weights[some], fit)
-    return [total.told() for total in totals]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Of some blocks: 1 and shared columns, squares of the label's fits by them, and scores by model and peer."""
-
-    shared: Floats
-    told: Floats
-    scores: Floats
-
-    @classmethod
-    def of(cls, blocks: Blocks, known: Completion, theta: Floats) -> Columns:
-        """Of all models at once."""
-        means, shared = coordinates(blocks, known.layout), slice(0, known.layout.shared.stop)
-        slopes = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
-        scores = [means[:, where] @ theta[where] for where in known.layout.private]
-        ones = np.ones((len(blocks), 1))
-        return cls(np.hstack([ones, blocks.shared_means]), (means[:, shared] @ slopes) ** 2, np.stack(scores, axis=2))
-
-    def pick(self, at: int) -> tuple[Floats, Floats]:
-        """What one model's scores are fitted by, and the peers' scores."""
-        return np.column_stack([self.shared, self.told[:, at % self.told.shape[1]]]), self.scores[:, at]
+            rows, rests, left = piece.weights[some], *fit.rests(carriers[some], others[some], piece.weights[some])
+            for at, told in enumerate(out):
+                squared, own = at % targets, targets + at + count * np.arange(peers)
+                slopes, size = fit.slopes_on(squared, own)
+                gone = rests[:, squared]
+                told.add(rests[:, own] - np.outer(gone, slopes), rows, left - rows * gone**2 / size)
+    return out
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Weighted least squares: ``basis`` makes the columns orthonormal, ``slopes`` are those of the scores on that."""
+    """Least squares with weights, of all other columns by the carriers: 1 and the shared ones.
+
+    ``basis`` makes the carriers orthonormal, ``slopes`` are those of the others on that,
+    ``products`` those of their rests.
+    """
 
     basis: Floats
     slopes: Floats
+    products: Floats
+    before: Floats
 
     @classmethod
-    def of(cls, products: Floats, last: int) -> Fitted:
-        """From the products of all columns, the scores last; columns that tell nothing new do not count."""
-        size = np.sqrt(np.diag(products)[:-last])
+    def of(cls, products: Floats, carriers: int) -> Fitted:
+        """From the products of all columns, the carriers first; such as tell nothing new do not count."""
+        own, others = products[:carriers, :carriers], products[carriers:, carriers:]
+        size = np.sqrt(np.diag(own))
         size = np.where(size > 0, size, 1.0)
-        values, vectors = np.linalg.eigh(products[:-last, :-last] / np.outer(size, size))
+        values, vectors = np.linalg.eigh(own / np.outer(size, size))
         kept = values > _RANK * float(values.max(initial=1.0))
         basis = vectors[:, kept] / np.sqrt(values[kept]) / size[:, None]
-        return cls(basis, basis.T @ products[:-last, -last:])
+        slopes = basis.T @ products[:carriers, carriers:]
+        return cls(basis, slopes, others - slopes.T @ slopes, np.diag(others))
+
+    def rests(self, carriers: Floats, others: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        """What is left of some blocks' other columns, and h_b."""
+        coordinates = carriers @ self.basis
+        return others - coordinates @ self.slopes, 1.0 - rows * np.sum(coordinates**2, axis=1)
+
+    def slopes_on(self, one: int, others: Ints) -> tuple[Floats, float]:
+        """Slopes of some rests on one of them, and the size of that: none, and infinite, if it tells nothing new."""
+        size = float(self.products[one, one])
+        if size <= _RANK * float(self.before[one]):
+            return np.zeros(len(others)), np.inf
+        return self.products[one, others] / size, size
 
 
-def fits_by_label(blocks: Blocks, known: Completion, theta: Floats, labels: Ints) -> list[list[Fitted]]:
-    """For every label and every column of ``theta``, the fit of the scores."""
-    products: list[list[Floats | float]] = [[0.0] * theta.shape[1] for _ in labels]
+def fits_by_label(blocks: Blocks, known: Completion, theta: Floats) -> dict[int, Fitted]:
+    """For every label, the fit of `columns_of` its blocks."""
+    products: dict[int, Floats] = {}
     for piece in blocks.pieces():
-        columns = Columns.of(piece, known, theta)
-        for label, each in zip(labels, products, strict=True):
+        carriers, others = columns_of(piece, known, theta)
+        for label in np.unique(piece.labels).tolist():
             some = piece.labels == label
-            for at in range(len(each)):
-                stacked = np.hstack(columns.pick(at))[some]
-                each[at] += (stacked.T * piece.weights[some]) @ stacked
-    return [[Fitted.of(np.asarray(one), len(blocks.cells)) for one in each] for each in products]
+            columns = np.hstack([carriers[some], others[some]])
+            products[label] = products.get(label, 0.0) + (columns.T * piece.weights[some]) @ columns
+    return {label: Fitted.of(found, carriers.shape[1]) for label, found in products.items()}
 
 
-class Left:
-    """Running sums of what fits leave over."""
-
-    def __init__(self, peers: int) -> None:
-        self.rests: Floats = np.zeros((peers, peers))
-        self.count = self.squares = 0.0
-
-    def add(self, columns: Floats, scores: Floats, rows: Floats, fit: Fitted) -> None:
-        """Add some blocks of one label."""
-        coordinates = columns @ fit.basis
-        rests = scores - coordinates @ fit.slopes
-        left = 1.0 - rows * np.sum(coordinates**2, axis=1)
-        self.rests += (rests.T * (rows * (rows - 1.0))) @ rests
-        self.count += float((rows - 1.0) @ left)
-        self.squares += float((rows - 1.0) ** 2 @ np.maximum(left, 0.0))
-
-    def told(self) -> tuple[Floats, float]:
-        """R, and how many blocks count in it; none where a fit leaves nothing over."""
-        if self.count <= _RANK * self.squares**0.5:
-            return self.rests, 0.0
-        return self.rests / self.count, self.count**2 / self.squares
+def columns_of(blocks: Blocks, known: Completion, theta: Floats) -> tuple[Floats, Floats]:
+    """Of some blocks: 1 and shared columns; and squares of the label's fits by them, then scores by peer and model."""
+    means, shared = coordinates(blocks, known.layout), slice(0, known.layout.shared.stop)
+    slopes = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
+    scores = [means[:, where] @ theta[where] for where in known.layout.private]
+    carriers = np.hstack([np.ones((len(blocks), 1)), blocks.shared_means])
+    return carriers, np.hstack([(means[:, shared] @ slopes) ** 2, *scores])

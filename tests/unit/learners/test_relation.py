@@ -77,6 +77,26 @@ def test_people_count_and_not_blocks(elsewhere, positive):
         assert fit_matching(world.blocks()).settings["caution"] == USUAL_CAUTION
 
 
+def apart(seed: int, share: float, rows: int = 60_000) -> World:
+    """A share of all people have codes of their own, and related columns; the others' are not."""
+    rng = np.random.default_rng(seed)
+    persons = rng.random(rows) < share
+    signature = np.where(persons[:, None], 0, 1 + rng.integers(0, [40, 25], (rows, 2)))
+    label, cause = np.where(rng.random(rows) < 0.5, 1, -1), rng.normal(size=rows)
+    related = np.where(persons, 0.8, 0.0)
+    noise = rng.normal(size=(2, rows))
+    values = tuple((np.sqrt(related) * cause + np.sqrt(1 - related) * own + 0.5 * label)[:, None] for own in noise)
+    orders = tuple(rng.permutation(rows) for _ in range(2))
+    return World(agree([1, 1], [41, 26], fixed=False), signature, label, values, orders)
+
+
+def test_people_whom_the_fit_takes_up_are_not_forgotten():
+    """Nothing is left over of a block with codes of its own."""
+    assert fit_matching(apart(0, 0.9).blocks()).settings["caution"] == USUAL_CAUTION
+    few, none = bound(apart(0, 0.03)), bound(apart(0, 0.0))
+    assert none + 0.02 < few < 1.0
+
+
 @pytest.mark.parametrize("related", [0.0, 0.5])
 @pytest.mark.parametrize("rows", [6_000, 20_000])
 def test_so_it_is_behind_a_row_limit(related, rows):
@@ -101,8 +121,8 @@ def test_sums_alone_would_have_told_a_lie():
     world = people(0, 0.3, hidden=0.5)
     blocks = world.blocks()
     known = complete(blocks)
-    ((moved, _),) = left_over(blocks, known, Ridge(known, 1e-4).cautious(0.0)[:, None])
-    assert moved[0, 1] < 0
+    (left,) = left_over(blocks, known, Ridge(known, 1e-4).cautious(0.0)[:, None])
+    assert left.products[0, 1] < 0
     assert bound(world) > 0.3
 
 
@@ -156,21 +176,22 @@ def test_what_is_left_over_is_what_least_squares_leaves(world):
     stacked = np.column_stack([np.ones((len(blocks), int(known.layout.intercept))), blocks.shared_means])
     label = stacked @ np.linalg.lstsq(known.between[:shared, :shared], known.r[:shared], rcond=1e-10)[0]
     scores = np.column_stack([blocks.means(at) @ theta[where] for at, where in enumerate(known.layout.private)])
-    products, count, squares = np.zeros((scores.shape[1],) * 2), 0.0, 0.0
+    products, people, squares = np.zeros((scores.shape[1],) * 2), 0.0, 0.0
     for kind in np.unique(blocks.labels):
         some = blocks.labels == kind
         rows = blocks.weights[some]
         root = np.sqrt(rows)[:, None]
         columns = root * np.column_stack([np.ones(some.sum()), blocks.shared_means[some], label[some] ** 2])
         kept = np.eye(some.sum()) - columns @ np.linalg.pinv(columns, rcond=1e-5)
-        rest = kept @ (root * scores[some])
-        products += rest.T @ ((rows - 1)[:, None] * rest)
-        count += float((rows - 1) @ np.diag(kept))
-        squares += float((rows - 1) ** 2 @ np.diag(kept))
-    ((found, counted),) = left_over(blocks, known, theta[:, None])
-    assert counted == pytest.approx(count**2 / squares if count > 1e-6 else 0.0, rel=1e-5)
+        tell = np.diag(kept) > 0.1
+        rest, left, more = (kept @ (root * scores[some]))[tell], np.diag(kept)[tell], rows[tell] - 1
+        products += rest.T @ ((more / left)[:, None] * rest)
+        people += float(more.sum())
+        squares += float((more / left) ** 2 @ left)
+    (found,) = left_over(blocks, known, theta[:, None])
+    assert (found.people, found.squares) == pytest.approx((people, squares), rel=1e-5)
     size = float(np.trace(scores.T @ (blocks.weights[:, None] ** 2 * scores)))
-    np.testing.assert_allclose(found * (count if counted else 1.0), products, atol=1e-8 * size)
+    np.testing.assert_allclose(found.products, products, atol=1e-6 * size)
 
 
 def test_pieces_tell_what_all_blocks_do(monkeypatch):
@@ -187,3 +208,10 @@ def test_caution_is_due_for_every_class_and_with_a_label_nobody_doubts():
     due = caution_due(problem, blocks)
     twice = replace(problem.known, r=np.column_stack([problem.known.r, -problem.known.r]))
     assert caution_due(Ridge(twice, 1e-3), blocks) == pytest.approx(due, abs=0.011)
+    nothing = np.zeros_like(problem.known.r)
+    with_nothing = np.column_stack([problem.cautious(0.0), nothing])
+    both = replace(twice, r=np.column_stack([problem.known.r, nothing]))
+    assert largest_correlation(blocks, both, with_nothing) == pytest.approx(
+        largest_correlation(blocks, problem.known, problem.cautious(0.0))
+    )
+    assert largest_correlation(blocks, problem.known, nothing) == 1.0
