@@ -30,7 +30,7 @@ from scipy.special import expit, ndtr
 from radocraft.arrays import Floats, Truths
 from radocraft.blocks import Blocks
 from radocraft.learners import Fit
-from radocraft.learners.matching import DEVIATIONS
+from radocraft.learners.completion import DEVIATIONS
 from radocraft.learners.products import coordinates
 from radocraft.model.record import Estimate, Odds, Outlook, Reliability
 

@@ -50,6 +50,8 @@ from radocraft.labels import Number
 from radocraft.learners.fit import Layout
 from radocraft.learners.products import Peers, Products, held_by_all
 
+DEVIATIONS = 2.0
+"""How far what is estimated may be off, in standard deviations, for what is guaranteed."""
 _RANK = 1e-10
 
 

@@ -46,7 +46,7 @@ from scipy.linalg import cho_factor, cho_solve
 from radocraft.arrays import Floats
 from radocraft.blocks import Blocks
 from radocraft.errors import LearnError
-from radocraft.learners.completion import Completion, complete
+from radocraft.learners.completion import DEVIATIONS, Completion, complete
 from radocraft.learners.fit import Fit, Tuning, Validation
 from radocraft.learners.relation import largest_correlation, same_people
 
@@ -56,8 +56,6 @@ _LESS = (
     "caution {} instead of {}: the peers have equally many rows in every block, and if these are the same people, "
     "their sums show that what nobody can see is no worse"
 )
-DEVIATIONS = 2.0
-"""How far estimated sums may be off, in standard deviations, for what is guaranteed."""
 _ROUNDS = 200
 _TOLERANCE = 1e-10
 _NOTHING = 1e-10

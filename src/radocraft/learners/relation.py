@@ -22,7 +22,7 @@ whatever the fit misses. Hence, but for chance,
 
     rho <= sum_{j != l} [R_jl + (d_jj d_ll)^(1/2)] / sum_{j != l} (v_j v_l)^(1/2).
 
-Chance is allowed three standard deviations of normal scores, in every d_jj and in the sum of
+Chance is allowed two standard deviations of normal scores, in every d_jj and in the sum of
 all R_jl as if peers were unrelated. Where R_jj is less than v_j by more than that, sums are not
 what they seem (a gate may hold some back), and tell nothing; nor do they where the fit takes up
 blocks with many people. People in such blocks, if they are few, are taken to be at their worst.
@@ -39,11 +39,10 @@ import numpy as np
 
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks
-from radocraft.learners.completion import Completion, pseudo_inverse
+from radocraft.learners.completion import DEVIATIONS, Completion, pseudo_inverse
 from radocraft.learners.products import coordinates
 
 _RANK = 1e-9
-_DEVIATIONS = 3.0
 _LEFT = 0.1
 _UNSEEN = 0.05
 """A block tells nothing if the fit leaves less of it, and all blocks if such ones have more of the people."""
@@ -81,7 +80,7 @@ def _largest(left: Left, deviations: Floats, inside: float) -> float:
     unseen = 1.0 - left.people / inside
     if unseen > _UNSEEN:
         return 1.0
-    chance = _DEVIATIONS * (2.0 * left.squares) ** 0.5 / left.people
+    chance = DEVIATIONS * (2.0 * left.squares) ** 0.5 / left.people
     moved, worst = left.products / left.people, np.outer(deviations, deviations)
     others, missed = ~np.eye(len(worst), dtype=bool), np.diag(moved) - (1.0 - chance) * deviations**2
     if missed.min() < 0.0:

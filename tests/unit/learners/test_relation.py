@@ -137,7 +137,7 @@ def test_less_caution_where_many_blocks_show_no_relation():
 
 @pytest.mark.parametrize(
     "world",
-    [people(2, 0.5), people(2, 0.0, codes=2), people(2, 0.0, rows=200), people(2, 0.0, hidden=0.5)],
+    [people(2, 0.5), people(2, 0.0, codes=2), people(2, 0.0, rows=200), people(2, 0.3, hidden=0.5)],
     ids=["related", "few blocks", "few rows", "badly fitted"],
 )
 def test_the_usual_caution_where_they_do_not(world):
