@@ -21,7 +21,7 @@ from radocraft.blocks import Blocks, join_cells, merge
 from radocraft.cells import ROLLED, Cells
 from radocraft.contract import Contract
 from radocraft.learners import Fit, fit_matching
-from radocraft.learners.matching import Ridge
+from radocraft.learners.matching import USUAL_CAUTION, Ridge
 from radocraft.outcome import Outcome
 from radocraft.part import Part
 from radocraft.progress import Progress, quiet
@@ -48,7 +48,11 @@ class Advice:
 
 @one_thread
 def advise(
-    parts: Sequence[Part | str | Path], contract: Contract, *, caution: float = 0.25, progress: Progress = quiet
+    parts: Sequence[Part | str | Path],
+    contract: Contract,
+    *,
+    caution: float = USUAL_CAUTION,
+    progress: Progress = quiet,
 ) -> list[Advice]:
     """What each subset of the shared features, as keys of blocks, would give; the best first.
 

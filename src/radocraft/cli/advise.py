@@ -13,12 +13,13 @@ from radocraft.advise import Advice, best_order, leanest
 from radocraft.advise import advise as advise_keys
 from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress
 from radocraft.contract import Contract
+from radocraft.learners.matching import USUAL_CAUTION
 
 
 def advise(
     parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
     contract: ContractFile,
-    caution: Annotated[float, typer.Option(min=0, max=1, help="At which key sets are compared.")] = 0.25,
+    caution: Annotated[float, typer.Option(min=0, max=1, help="At which key sets are compared.")] = USUAL_CAUTION,
     top: Annotated[int, typer.Option(min=1, help="How many choices to print.")] = 16,
     as_json: Json = False,
 ) -> None:

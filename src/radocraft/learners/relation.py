@@ -111,17 +111,20 @@ class Left:
 def left_over(blocks: Blocks, known: Completion, theta: Floats) -> list[Left]:
     """What the fits of every model, a column of ``theta``, leave over."""
     peers, count, targets = len(blocks.cells), theta.shape[1], known.r.size // len(known.r)
-    fits, out = fits_by_label(blocks, known, theta), [Left(np.zeros((peers, peers))) for _ in range(count)]
+    shared = slice(0, known.layout.shared.stop)
+    told = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
+    fits, out = fits_by_label(blocks, known, told, theta), [Left(np.zeros((peers, peers))) for _ in range(count)]
     for piece in blocks.pieces():
-        carriers, others = columns_of(piece, known, theta)
+        carriers, others = columns_of(piece, known, told, theta)
         for label, fit in fits.items():
             some = piece.labels == label
-            rows, rests, left = piece.weights[some], *fit.rests(carriers[some], others[some], piece.weights[some])
-            for at, told in enumerate(out):
+            rows = piece.weights[some]
+            rests, left = fit.rests(carriers[some], others[some], rows)
+            for at, total in enumerate(out):
                 squared, own = at % targets, targets + at + count * np.arange(peers)
                 slopes, size = fit.slopes_on(squared, own)
                 gone = rests[:, squared]
-                told.add(rests[:, own] - np.outer(gone, slopes), rows, left - rows * gone**2 / size)
+                total.add(rests[:, own] - np.outer(gone, slopes), rows, left - rows * gone**2 / size)
     return out
 
 
@@ -130,7 +133,7 @@ class Fitted:
     """Least squares with weights, of all other columns by the carriers: 1 and the shared ones.
 
     ``basis`` makes the carriers orthonormal, ``slopes`` are those of the others on that,
-    ``products`` those of their rests.
+    ``products`` are those of their rests, ``before`` their own squares.
     """
 
     basis: Floats
@@ -163,11 +166,11 @@ class Fitted:
         return self.products[one, others] / size, size
 
 
-def fits_by_label(blocks: Blocks, known: Completion, theta: Floats) -> dict[int, Fitted]:
+def fits_by_label(blocks: Blocks, known: Completion, told: Floats, theta: Floats) -> dict[int, Fitted]:
     """For every label, the fit of `columns_of` its blocks."""
     products: dict[int, Floats] = {}
     for piece in blocks.pieces():
-        carriers, others = columns_of(piece, known, theta)
+        carriers, others = columns_of(piece, known, told, theta)
         for label in np.unique(piece.labels).tolist():
             some = piece.labels == label
             columns = np.hstack([carriers[some], others[some]])
@@ -175,10 +178,12 @@ def fits_by_label(blocks: Blocks, known: Completion, theta: Floats) -> dict[int,
     return {label: Fitted.of(found, carriers.shape[1]) for label, found in products.items()}
 
 
-def columns_of(blocks: Blocks, known: Completion, theta: Floats) -> tuple[Floats, Floats]:
-    """Of some blocks: 1 and shared columns; and squares of the label's fits by them, then scores by peer and model."""
-    means, shared = coordinates(blocks, known.layout), slice(0, known.layout.shared.stop)
-    slopes = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
+def columns_of(blocks: Blocks, known: Completion, told: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """Of some blocks: 1 and shared columns; and squares of what they tell of the label, then scores by peer and model.
+
+    ``told`` are the slopes of the label on them.
+    """
+    means = coordinates(blocks, known.layout)
     scores = [means[:, where] @ theta[where] for where in known.layout.private]
     carriers = np.hstack([np.ones((len(blocks), 1)), blocks.shared_means])
-    return carriers, np.hstack([(means[:, shared] @ slopes) ** 2, *scores])
+    return carriers, np.hstack([(means[:, : len(told)] @ told) ** 2, *scores])
