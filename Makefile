@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 CORE   := $(VENV)/.core
 DEV    := $(VENV)/.dev
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
-EXTRAS := linkage,net,postgres,privacy,spark,study
+EXTRAS := linkage,net,postgres,spark,study
 
 .PHONY: demo test lint docs study-quick lock clean
 

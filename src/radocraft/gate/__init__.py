@@ -1,0 +1,1 @@
+"""The gate: from a peer's sums to what may leave."""
