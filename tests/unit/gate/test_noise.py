@@ -7,9 +7,11 @@ import mpmath as mp
 import numpy as np
 import opendp.prelude as dp
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
+from radocraft.gate import noise as module
 from radocraft.gate.noise import Noise, _tails, precision_loss
 
 DEVIATIONS = [1.0, 3.7, 50.0, 5000.0]
@@ -151,6 +153,17 @@ def test_first_words_are_those_of_chacha20() -> None:
     with mp.workdps(40):
         z = -mp.sqrt(2) * mp.erfinv(2 * (mp.mpf(head) + 0.5) / mp.mpf(2) ** 64 - 1)
     assert Noise(bytes(32)).draw(1, 1e6)[0] == round(float(z) * 1e6) * (-1) ** sign
+
+
+def test_the_rarest_words_go_on_in_a_second_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all 63 bits were zero: every number then lies beyond nine standard deviations, as 128 other bits say."""
+    monkeypatch.setattr(module, "_REST", np.uint64(0))
+    nonce = bytes(4) + (1).to_bytes(12, "little")
+    second = Cipher(algorithms.ChaCha20(bytes(32), nonce), mode=None).encryptor().update(bytes(16 * 5000))
+    tails = np.frombuffer(second, "<u8")[::2].astype(float) * 2.0**-128
+    drawn = Noise(bytes(32)).draw(5000, 1e9) / 1e9
+    assert np.abs(drawn) == pytest.approx(-ndtri(tails), rel=1e-9)
+    assert np.abs(drawn).min() > 9.0
 
 
 def test_no_number_is_drawn_twice() -> None:
