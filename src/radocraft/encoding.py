@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 from sqlglot import exp
 
+from radocraft.arrays import Floats
 from radocraft.contract import Contract
+from radocraft.errors import ContractMismatch
 from radocraft.expressions import (
     Kind,
     binned,
@@ -36,6 +39,7 @@ from radocraft.expressions import (
 from radocraft.features import Boolean, Categorical, Feature, Interact, Numeric, Shared, Spline
 from radocraft.labels import ANY_LABEL, Number
 from radocraft.ranking import Ranking
+from radocraft.splines import spline_units
 
 Constants = dict[str, tuple[float, ...]]
 
@@ -88,6 +92,45 @@ def summed_columns(contract: Contract, peer: str) -> tuple[Column, ...]:
     label = contract.label
     own = (Column(label.column, label.column, label.centre, label.scale),) if isinstance(label, Number) else ()
     return private_columns(contract, peer) + own
+
+
+def open_constants(contract: Contract, peer: str) -> dict[str, int]:
+    """What the contract leaves to the peer's data: 0 for a number's centre and scale, else how many knots."""
+    summed = contract.summed(peer)
+    numbers = {name: 0 for name, f in summed.items() if isinstance(f, Numeric) and f.centre is None}
+    return numbers | {name: f.knots for name, f in summed.items() if isinstance(f, Spline) and isinstance(f.knots, int)}
+
+
+def units_of(contract: Contract, peer: str, constants: Constants) -> tuple[Floats, Floats]:
+    """Centre and scale of each column of `summed_columns`: of the contract, or of ``constants``."""
+    if missing := sorted(open_constants(contract, peer).keys() - constants.keys()):
+        raise ContractMismatch(
+            f"Units of {', '.join(missing)} are neither in the contract nor given. Give them as constants, "
+            "such as {'income': (30000.0, 12000.0)}, or agree on them in the contract."
+        )
+    units: list[tuple[float, float]] = []
+    for name, feature in sorted(contract.peer(peer).features.items()):
+        columns = [column for column in private_columns(contract, peer) if column.feature == name]
+        units += _units(name, feature, len(columns), constants)
+    if isinstance(contract.label, Number):
+        units += _units(contract.label.column, contract.label.feature, 1, constants)
+    centre, scale = np.array(units, dtype=np.float64).reshape(-1, 2).T
+    return centre, scale
+
+
+def _units(name: str, feature: Feature, width: int, constants: Constants) -> list[tuple[float, float]]:
+    if isinstance(feature, Spline):
+        known = spline_units(feature.knots if isinstance(feature.knots, tuple) else constants[name])
+        return known + [(0.0, 1.0)] * (width - len(known))
+    if isinstance(feature, Numeric):
+        centre, scale = (feature.centre, feature.scale) if feature.scale else constants[name]
+        return [(float(centre or 0.0), float(scale))]
+    return [(feature.centre, feature.scale)] if isinstance(feature, Boolean) else [(0.0, 1.0)] * width
+
+
+def moment_labels(contract: Contract, peer: str) -> tuple[int, ...]:
+    """Codes of the labels whose rows have second moments of their own; one for all rows of a number, or of none."""
+    return (ANY_LABEL,) if isinstance(contract.label, Number) else tuple(contract.label_codes(peer))
 
 
 @dataclass(frozen=True)
