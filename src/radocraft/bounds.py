@@ -81,7 +81,7 @@ class Bounds:
         """The same in the units of a peer's columns."""
         top = max(1, math.floor(self.column * GRID))
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = [_Steps.of(float(c), float(s), top) for c, s in zip(centre, scale, strict=True)]
+            steps = [Steps.of(float(c), float(s), top) for c, s in zip(centre, scale, strict=True)]
         return Bounding(tuple(steps), self._square(contract, peer))
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class _Steps:
+class Steps:
     """One column: z = floor(min(max(x, low), high) * factor + shift); the centre's z is 0."""
 
     centre: float
@@ -100,7 +100,7 @@ class _Steps:
     shift: float
 
     @classmethod
-    def of(cls, centre: float, scale: float, top: int) -> _Steps:
+    def of(cls, centre: float, scale: float, top: int) -> Steps:
         """With every z from -top to top, however doubles round."""
         factor = GRID / scale
         shift = 0.5 - centre * factor
@@ -123,7 +123,7 @@ class _Steps:
 class Bounding:
     """Bounds in the units of some columns: ``steps`` by column, and the largest squared norm of a row."""
 
-    steps: tuple[_Steps, ...]
+    steps: tuple[Steps, ...]
     square: int
 
     @cached_property
@@ -161,20 +161,20 @@ class Bounding:
             raise NotFinite("Some values are infinite. Replace them by missing values or finite numbers.")
         return out
 
-    def fill(self, out: Floats, columns: Sequence[Floats]) -> bool:
-        """Fill a few thousand rows, which stay in the processor's cache, and tell whether some value is not a number.
+    def fill(self, out: Floats, columns: Sequence[Floats]) -> set[int]:
+        """Fill a few thousand rows, which stay in the processor's cache; tell in which columns some value is no number.
 
         That may be NaN, which counts as missing, or an infinity, which is clipped.
         """
-        odd, held = False, np.empty(len(out))
-        zeros = np.zeros(len(out))
+        odd: set[int] = set()
+        held, zeros = np.empty(len(out)), np.zeros(len(out))
         for at, (column, steps) in enumerate(zip(columns, self.steps, strict=True)):
             np.clip(column, steps.low, steps.high, out=held)
             held *= steps.factor
             held += steps.shift
             np.floor(held, out=out[:, at])
             if np.isnan(column @ zeros):
-                odd = True
+                odd.add(at)
                 np.copyto(out[:, at], 0.0, where=np.isnan(column))
         self._shorten(out)
         return odd

@@ -7,7 +7,7 @@ Missing values, NaN included, are NULL in all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sqlglot import exp
@@ -38,10 +38,12 @@ from radocraft.expressions import (
 )
 from radocraft.features import Boolean, Categorical, Feature, Interact, Numeric, Shared, Spline
 from radocraft.labels import ANY_LABEL, Number
+from radocraft.persons import Persons
 from radocraft.ranking import Ranking
 from radocraft.splines import spline_units
 
 Constants = dict[str, tuple[float, ...]]
+_NO_LABEL = -2
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ class Reader:
 
     ``constants`` are those the contract leaves to the data; see `settle`. ``ranking``
     gives labels to the rows of a peer that lacks it; without one they have none.
+    ``persons`` keeps a few rows of each person alone.
     """
 
     contract: Contract
@@ -146,6 +149,7 @@ class Reader:
     kinds: dict[str, Kind]
     constants: Constants = field(default_factory=dict)
     ranking: Ranking | None = None
+    persons: Persons | None = None
 
     def column(self, name: str) -> exp.Expr:
         """The raw column that holds the contract's ``name``."""
@@ -169,6 +173,14 @@ class Reader:
         for value, code in zip(label.values, label.codes, strict=True):
             case = case.when(equals(raw, kind, value), whole(code - low))
         return case.else_(otherwise)
+
+    def matrix(self) -> exp.Expr:
+        """The number of the row's label among `moment_labels`."""
+        known = moment_labels(self.contract, self.peer)
+        case = exp.Case()
+        for at, code in enumerate(known[1:], start=1):
+            case = case.when(exp.EQ(this=self.label(), expression=whole(code)), whole(at))
+        return case.else_(whole(0)) if len(known) > 1 else whole(0)
 
     def label_codes(self) -> tuple[int, ...]:
         """The codes that `label` gives."""
@@ -211,7 +223,7 @@ class Reader:
     def rows(self, table: exp.Expr) -> exp.Expr:
         """The table with the terms of every spline as columns of their own, so that they are computed once.
 
-        With a ranking, also with the rank of every row.
+        With persons, only rows of theirs that count; with a ranking, also with the rank of every row.
         """
         features = self.contract.peers[self.peer].features
         curves = [
@@ -221,8 +233,11 @@ class Reader:
         for at, level in enumerate(zip(*steps, strict=True)):
             named = [column for columns in level for column in columns]
             table = exp.select(exp.Star(), *named).from_(table).subquery(f"radocraft_step_{at}")
+        codes = [self.code(shared) for shared in self.contract.shared]
+        if self.persons is not None:
+            label = replace(self, ranking=None).label(none=_NO_LABEL)
+            table = self.persons.rows(table, [*codes, label], self.summed())
         if self.ranking is not None:
-            codes = [self.code(shared) for shared in self.contract.shared]
             table = self.ranking.rows(table, codes, self.private())
         return table
 
