@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sqlglot import exp
 
-from radocraft.arrays import Floats
+from radocraft.arrays import Floats, Truths
 from radocraft.encoding import Column, Reader
 from radocraft.errors import EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
+from radocraft.expressions import infinite, whole
 from radocraft.features import Boolean, Numeric, Spline
 from radocraft.labels import Number
 from radocraft.sources.base import ROWS, Source
@@ -30,6 +31,11 @@ def check_columns(reader: Reader, source: Source) -> None:
     numeric = [s.name for s in contract.shared if s.edges is not None]
     numeric += [name for name, f in contract.peers[peer].features.items() if isinstance(f, Numeric | Boolean | Spline)]
     numeric += [contract.label.column] if isinstance(contract.label, Number) else []
+    if reader.persons is not None and reader.persons.column not in reader.kinds:
+        raise MissingColumn(
+            f"'{source.name}' has no column '{reader.persons.column}' that says whose a row is. "
+            "Correct `person` in the policy."
+        )
     if wrong := [names[name] for name in numeric if reader.kind(name) == "other"]:
         raise WrongType(
             f"{listed(wrong)} in '{source.name}' is neither number, truth value nor text. "
@@ -80,10 +86,22 @@ def misread_columns(source: Source, reader: Reader) -> list[str]:
 
 
 def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -> None:
-    """Infinities, and numbers whose squares overflow, show on the diagonal."""
-    bad = ~np.isfinite(np.diag(moments)[: len(columns)])
+    """Infinities, and numbers whose squares overflow, show on the diagonal of some label's moments."""
+    squares = np.diagonal(moments, axis1=1, axis2=2)[:, : len(columns)]
+    _refuse_infinite(~np.isfinite(squares).all(axis=0), columns, source)
+
+
+def check_bounded(reader: Reader, columns: tuple[Column, ...], source: Source) -> None:
+    """Which columns hold infinities; costs a scan, so ask when it is known that some do."""
+    asked = [exp.Case().when(infinite(value), whole(1)) for value in reader.summed()]
+    counts = [exp.func("COUNT", one).as_(f"c_{at}") for at, one in enumerate(asked)]
+    found = source.table(exp.select(*counts).from_(reader.rows(ROWS))).to_pylist()[0]
+    _refuse_infinite(np.array([found[f"c_{at}"] > 0 for at in range(len(columns))]), columns, source)
+
+
+def _refuse_infinite(bad: Truths, columns: tuple[Column, ...], source: Source) -> None:
     if bad.any():
-        names = [column.feature for column, wrong in zip(columns, bad, strict=True) if wrong]
+        names = list(dict.fromkeys(column.feature for column, wrong in zip(columns, bad, strict=True) if wrong))
         raise NotFinite(
             f"{listed(names)} in '{source.name}' holds infinities or numbers too large to square. "
             "Replace them by missing values or finite numbers."

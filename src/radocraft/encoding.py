@@ -7,11 +7,14 @@ Missing values, NaN included, are NULL in all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from sqlglot import exp
 
+from radocraft.arrays import Floats
 from radocraft.contract import Contract
+from radocraft.errors import ContractMismatch
 from radocraft.expressions import (
     Kind,
     binned,
@@ -35,9 +38,12 @@ from radocraft.expressions import (
 )
 from radocraft.features import Boolean, Categorical, Feature, Interact, Numeric, Shared, Spline
 from radocraft.labels import ANY_LABEL, Number
+from radocraft.persons import Persons
 from radocraft.ranking import Ranking
+from radocraft.splines import spline_units
 
 Constants = dict[str, tuple[float, ...]]
+_NO_LABEL = -2
 
 
 @dataclass(frozen=True)
@@ -90,12 +96,52 @@ def summed_columns(contract: Contract, peer: str) -> tuple[Column, ...]:
     return private_columns(contract, peer) + own
 
 
+def open_constants(contract: Contract, peer: str) -> dict[str, int]:
+    """What the contract leaves to the peer's data: 0 for a number's centre and scale, else how many knots."""
+    summed = contract.summed(peer)
+    numbers = {name: 0 for name, f in summed.items() if isinstance(f, Numeric) and f.centre is None}
+    return numbers | {name: f.knots for name, f in summed.items() if isinstance(f, Spline) and isinstance(f.knots, int)}
+
+
+def units_of(contract: Contract, peer: str, constants: Constants) -> tuple[Floats, Floats]:
+    """Centre and scale of each column of `summed_columns`: of the contract, or of ``constants``."""
+    if missing := sorted(open_constants(contract, peer).keys() - constants.keys()):
+        raise ContractMismatch(
+            f"Units of {', '.join(missing)} are neither in the contract nor given. Give them as constants, "
+            "such as {'income': (30000.0, 12000.0)}, or agree on them in the contract."
+        )
+    units: list[tuple[float, float]] = []
+    for name, feature in sorted(contract.peer(peer).features.items()):
+        columns = [column for column in private_columns(contract, peer) if column.feature == name]
+        units += _units(name, feature, len(columns), constants)
+    if isinstance(contract.label, Number):
+        units += _units(contract.label.column, contract.label.feature, 1, constants)
+    centre, scale = np.array(units, dtype=np.float64).reshape(-1, 2).T
+    return centre, scale
+
+
+def _units(name: str, feature: Feature, width: int, constants: Constants) -> list[tuple[float, float]]:
+    if isinstance(feature, Spline):
+        known = spline_units(feature.knots if isinstance(feature.knots, tuple) else constants[name])
+        return known + [(0.0, 1.0)] * (width - len(known))
+    if isinstance(feature, Numeric):
+        centre, scale = (feature.centre, feature.scale) if feature.scale else constants[name]
+        return [(float(centre or 0.0), float(scale))]
+    return [(feature.centre, feature.scale)] if isinstance(feature, Boolean) else [(0.0, 1.0)] * width
+
+
+def moment_labels(contract: Contract, peer: str) -> tuple[int, ...]:
+    """Codes of the labels whose rows have second moments of their own; one for all rows of a number, or of none."""
+    return (ANY_LABEL,) if isinstance(contract.label, Number) else tuple(contract.label_codes(peer))
+
+
 @dataclass(frozen=True)
 class Reader:
     """The expressions that read one peer's table under a contract.
 
     ``constants`` are those the contract leaves to the data; see `settle`. ``ranking``
     gives labels to the rows of a peer that lacks it; without one they have none.
+    ``persons`` keeps a few rows of each person alone.
     """
 
     contract: Contract
@@ -103,6 +149,7 @@ class Reader:
     kinds: dict[str, Kind]
     constants: Constants = field(default_factory=dict)
     ranking: Ranking | None = None
+    persons: Persons | None = None
 
     def column(self, name: str) -> exp.Expr:
         """The raw column that holds the contract's ``name``."""
@@ -126,6 +173,14 @@ class Reader:
         for value, code in zip(label.values, label.codes, strict=True):
             case = case.when(equals(raw, kind, value), whole(code - low))
         return case.else_(otherwise)
+
+    def matrix(self) -> exp.Expr:
+        """The number of the row's label among `moment_labels`."""
+        known = moment_labels(self.contract, self.peer)
+        case = exp.Case()
+        for at, code in enumerate(known[1:], start=1):
+            case = case.when(exp.EQ(this=self.label(), expression=whole(code)), whole(at))
+        return case.else_(whole(0)) if len(known) > 1 else whole(0)
 
     def label_codes(self) -> tuple[int, ...]:
         """The codes that `label` gives."""
@@ -168,7 +223,7 @@ class Reader:
     def rows(self, table: exp.Expr) -> exp.Expr:
         """The table with the terms of every spline as columns of their own, so that they are computed once.
 
-        With a ranking, also with the rank of every row.
+        With persons, only rows of theirs that count; with a ranking, also with the rank of every row.
         """
         features = self.contract.peers[self.peer].features
         curves = [
@@ -178,8 +233,11 @@ class Reader:
         for at, level in enumerate(zip(*steps, strict=True)):
             named = [column for columns in level for column in columns]
             table = exp.select(exp.Star(), *named).from_(table).subquery(f"radocraft_step_{at}")
+        codes = [self.code(shared) for shared in self.contract.shared]
+        if self.persons is not None:
+            label = replace(self, ranking=None).label(none=_NO_LABEL)
+            table = self.persons.rows(table, [*codes, label], self.summed())
         if self.ranking is not None:
-            codes = [self.code(shared) for shared in self.contract.shared]
             table = self.ranking.rows(table, codes, self.private())
         return table
 

@@ -7,10 +7,13 @@ in its own SQL. Missing values, NaN included, are NULL in all of them.
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Sequence
 from typing import Literal
 
 from sqlglot import exp
 
+from radocraft.bounds import Bounding, Steps
 from radocraft.features import Shared, Value, show
 from radocraft.splines import combinations
 
@@ -138,6 +141,35 @@ def moved(value: exp.Expr, centre: float, scale: float) -> exp.Expr:
     """(value - centre) / scale, leaving out what would do nothing."""
     shifted = exp.paren(exp.Sub(this=value, expression=double(centre))) if centre != 0 else value
     return exp.Div(this=shifted, expression=double(scale)) if scale != 1 else shifted
+
+
+def gridded(value: exp.Expr, steps: Steps) -> exp.Expr:
+    """The value in whole steps of the grid, clipped; 0 where it is missing. See `bounds`."""
+    known = exp.func("COALESCE", value, double(steps.centre))
+    held = exp.func("LEAST", exp.func("GREATEST", known, double(steps.low)), double(steps.high))
+    moved = exp.Add(this=times(held, double(steps.factor)), expression=double(steps.shift))
+    return exp.Cast(this=exp.func("FLOOR", moved), to=_DOUBLE.copy())
+
+
+def shortened(value: exp.Expr, squares: exp.Expr, bounding: Bounding) -> exp.Expr:
+    """A whole number of a row, less where the row's sum of squares is too large."""
+    shrunk = times(value, exp.Div(this=double(bounding.reach), expression=exp.func("SQRT", squares.copy())))
+    cut = exp.Cast(this=exp.func("FLOOR", exp.func("ABS", shrunk)), to=_DOUBLE.copy())
+    long = exp.GT(this=squares.copy(), expression=double(bounding.square))
+    return exp.Case().when(long, times(exp.func("SIGN", value.copy()), cut)).else_(value.copy())
+
+
+def infinite(value: exp.Expr) -> exp.Expr:
+    """Whether the value is an infinity, or what comes of reckoning with one."""
+    return exp.GT(this=exp.func("ABS", value.copy()), expression=double(sys.float_info.max))
+
+
+def total(parts: Sequence[exp.Expr]) -> exp.Expr:
+    """Their sum, written so that many do not nest deeply."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return exp.paren(exp.Add(this=total(parts[:half]), expression=total(parts[half:])))
 
 
 def times(one: exp.Expr, other: exp.Expr) -> exp.Expr:

@@ -17,7 +17,7 @@ import numpy as np
 from sqlglot import exp
 
 from radocraft.arrays import Ints
-from radocraft.encoding import Reader
+from radocraft.encoding import Reader, moment_labels
 from radocraft.expressions import whole
 
 _MOST = 2**31 - 1
@@ -72,6 +72,13 @@ class Grid:
         if (misread := self.reader.misread()) is not None:
             first = exp.Case().when(misread, whole(self.misread)).else_(first)
         return [exp.cast(number, "INT") for number in (first, *rest)]
+
+    def matrices(self) -> Ints:
+        """For each coordinate of the label, the last of a place, the number of its matrix of moments."""
+        known = moment_labels(self.reader.contract, self.reader.peer)
+        codes = [at + self._low for at in range(self.shape[-1])]
+        kind = np.uint8 if len(known) < 256 else np.int64
+        return np.array([known.index(code) if code in known else 0 for code in codes], dtype=kind).astype(kind)
 
     def blocks(self, numbers: Sequence[Ints]) -> tuple[Ints, Ints]:
         """Codes and labels of some places."""

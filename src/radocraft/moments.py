@@ -1,8 +1,8 @@
-"""Second moments of (values, present) over many rows, by whichever way suits an engine.
+"""Second moments of (values, present) over many rows, by label, in whichever way suits an engine.
 
 With ``v`` a row's values, 0 where missing, and ``e`` the indicators of
-presence, the moments are the sum over rows of ``(v, e) (v, e)^T``. Three ways
-give the same matrix: batches of rows into a BLAS product, the same on the
+presence, the moments are the sum over the rows of a label of ``(v, e) (v, e)^T``. Three
+ways give the same matrices: batches of rows into a BLAS product, the same on the
 machines of a cluster, and, while the columns are few, one sum per pair of
 columns in SQL.
 
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from radocraft.arrays import Floats
+    from radocraft.arrays import Floats, Ints
 
 _ROWS = 4096
 
@@ -26,26 +26,41 @@ Advance = Callable[[int], None]
 """Called with the number of rows just read."""
 
 
-def second_moments(values: Floats) -> Floats:
+def second_moments(values: Floats, labels: Ints | None = None, count: int = 1) -> Floats:
     """Second moments of (values, present) over some rows, NaN meaning missing.
 
-    While no value of a column is missing its indicator of presence is the
-    constant, whose moments are the sums; only columns with gaps enter the
-    product twice.
+    ``labels`` are from 0 to ``count`` - 1; there is a matrix for each. While no
+    value of a column is missing its indicator of presence is the constant, whose
+    moments are the sums; only columns with gaps enter the product twice.
 
     Examples
     --------
     >>> second_moments(np.array([[1.0, 2.0], [3.0, np.nan]]))
-    array([[10.,  2.,  4.,  1.],
-           [ 2.,  4.,  2.,  2.],
-           [ 4.,  2.,  2.,  1.],
-           [ 1.,  2.,  1.,  1.]])
+    array([[[10.,  2.,  4.,  1.],
+            [ 2.,  4.,  2.,  2.],
+            [ 4.,  2.,  2.,  1.],
+            [ 1.,  2.,  1.,  1.]]])
     """
     rows, width = values.shape
     gaps: list[int] = np.flatnonzero(np.isnan(values).any(axis=0)).tolist()
-    lifted = np.empty((width + len(gaps) + 1, rows))
-    lift(lifted, list(values.T), gaps)
-    return spread(lifted @ lifted.T, width, gaps)
+    lifted = np.empty((rows, width + len(gaps) + 1))
+    lift(lifted.T, list(values.T), gaps)
+    product = np.zeros((count, lifted.shape[1], lifted.shape[1]))
+    add_products(product, lifted, np.zeros(rows, dtype=np.int64) if labels is None else labels)
+    return spread(product, width, gaps)
+
+
+def add_products(product: Floats, rows: Floats, labels: Ints) -> None:
+    """Add ``X^T X`` to the matrix of each label, X being its rows."""
+    if len(product) == 1:
+        product[0] += rows.T @ rows
+        return
+    rows = rows[np.argsort(labels, kind="stable")]
+    end = 0
+    for at, count in enumerate(np.bincount(labels, minlength=len(product)).tolist()):
+        start, end = end, end + count
+        if count:
+            product[at] += rows[start:end].T @ rows[start:end]
 
 
 def lift(out: Floats, columns: list[Floats], gaps: Sequence[int]) -> None:
@@ -61,21 +76,10 @@ def lift(out: Floats, columns: list[Floats], gaps: Sequence[int]) -> None:
 
 def spread(product: Floats, width: int, gaps: Sequence[int]) -> Floats:
     """Moments of (values, present) from those of (values, present where there are gaps, 1)."""
-    where = np.full(width, len(product) - 1)
+    where = np.full(width, product.shape[-1] - 1)
     where[list(gaps)] = width + np.arange(len(gaps))
     pick = np.concatenate([np.arange(width), where])
-    out: Floats = product[np.ix_(pick, pick)]
-    return out
-
-
-def beside_usual(moments: Floats, width: int) -> Floats:
-    """Moments of (values, present, usual) from those of (values and usual, both present), where usual is never missing.
-
-    ``width`` is the number of values; see `radocraft.usual` for what is usual.
-    """
-    wide = len(moments) // 2
-    kept = np.r_[:width, wide : wide + width, width:wide]
-    out: Floats = moments[np.ix_(kept, kept)]
+    out: Floats = product[..., pick[:, None], pick]
     return out
 
 
@@ -87,28 +91,33 @@ def dense(batch: pa.RecordBatch) -> Floats:
     return out
 
 
-def of_batches(batches: Iterable[pa.RecordBatch], width: int, gaps: Sequence[int], advance: Advance) -> Floats:
-    """Moments of all rows, in the order in which they come; only columns in ``gaps`` may miss values.
+def of_batches(
+    batches: Iterable[pa.RecordBatch], width: int, gaps: Sequence[int], labels: int, advance: Advance
+) -> Floats:
+    """Moments by label of all rows, in the order in which they come; only columns in ``gaps`` may miss values.
 
-    Columns are copied a few thousand rows at a time into one small matrix that
-    stays in the processor's cache, and multiplied there.
+    After the values comes the label's number, below ``labels``. Columns are copied a
+    few thousand rows at a time into one small matrix that stays in the processor's
+    cache, and multiplied there.
     """
-    lifted = np.empty((width + len(gaps) + 1, _ROWS))
-    product = np.zeros((len(lifted), len(lifted)))
+    lifted = np.empty((_ROWS, width + len(gaps) + 1))
+    product = np.zeros((labels, lifted.shape[1], lifted.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
         for batch in batches:
-            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+            *columns, label = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
             for start in range(0, batch.num_rows, _ROWS):
-                piece = lifted[:, : min(_ROWS, batch.num_rows - start)]
-                lift(piece, [column[start : start + _ROWS] for column in columns], gaps)
-                product += piece @ piece.T
+                piece = lifted[: min(_ROWS, batch.num_rows - start)]
+                lift(piece.T, [column[start : start + _ROWS] for column in columns], gaps)
+                add_products(product, piece, label[start : start + _ROWS])
             advance(batch.num_rows)
     return spread(product, width, gaps)
 
 
-def partial(batches: Iterator[pa.RecordBatch], width: int, gaps: Sequence[int]) -> Iterator[pa.RecordBatch]:
+def partial(
+    batches: Iterator[pa.RecordBatch], width: int, gaps: Sequence[int], labels: int
+) -> Iterator[pa.RecordBatch]:
     """One cluster worker's share: its batches in, one row with their moments out."""
-    moments = of_batches(batches, width, gaps, lambda rows: None)
+    moments = of_batches(batches, width, gaps, labels, lambda rows: None)
     yield pa.record_batch({"moments": pa.array([moments.tobytes()], pa.binary())})
 
 
@@ -125,9 +134,9 @@ PARTIAL = "moments binary"
 """The table `partial` makes, as Spark spells it."""
 
 
-def of_partials(table: pa.Table, width: int) -> Floats:
+def of_partials(table: pa.Table, width: int, labels: int) -> Floats:
     """Add the workers' shares."""
-    moments = np.zeros((2 * width, 2 * width))
+    moments = np.zeros((labels, 2 * width, 2 * width))
     for packed_moments in table.column("moments").to_pylist():
         moments += np.frombuffer(packed_moments).reshape(moments.shape)
     return moments

@@ -1,24 +1,104 @@
-"""Constants that the contract leaves to a peer's data: knots of splines, units of factors in products.
+"""Constants that the contract leaves to a peer's data: knots of splines, centre and scale of numbers.
 
-They are rounded, fixed before anything is summed, kept in the tally and
-released with the part, since whoever uses the model needs them.
+They are fixed before anything is summed, kept in the tally and released with the
+part, since whoever uses the model needs them. With bounds on rows they come from
+noisy counts of a sample's values in public bins (`gate.units`); for exact sums from
+the table itself, rounded: knots, and the units of factors in products.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
 import numpy as np
+import pyarrow as pa
 from sqlglot import exp
 
-from radocraft.arrays import Floats
-from radocraft.encoding import Constants, Reader
+from radocraft.arrays import Floats, Ints
+from radocraft.bounds import Bounds
+from radocraft.checks import check_rows
+from radocraft.contract import Contract
+from radocraft.encoding import Constants, Reader, open_constants
+from radocraft.errors import ContractMismatch
 from radocraft.features import Interact, Numeric, Spline
+from radocraft.gate.noise import Noise
+from radocraft.gate.units import settle_units
 from radocraft.sources.base import ROWS, Source
 
 _TAIL = 0.01
+_SAMPLE = 100_000
 
 
-def settle(source: Source, reader: Reader) -> Constants:
-    """Ask the data, once, for every constant the contract leaves open."""
+def settle(source: Source, reader: Reader, bounds: Bounds, noise: Noise | None) -> tuple[Constants, float]:
+    """Constants from a sample, by noisy counts, and the rho this costs; nothing if the contract leaves none open."""
+    wanted = open_constants(reader.contract, reader.peer)
+    if not wanted:
+        return {}, 0.0
+    named = [reader.number(name).as_(f"value_{at}") for at, name in enumerate(wanted)]
+    sample = source.table(exp.select(*named).from_(_sample(source, bounds)))
+    check_rows(sample.num_rows, source)
+    values = {name: _known(sample.column(f"value_{at}")) for at, name in enumerate(wanted)}
+
+    def count(edges: dict[str, Floats]) -> dict[str, Ints]:
+        return {name: count_between(values[name], at) for name, at in edges.items()}
+
+    constants, spend = settle_units(wanted, count, sample.num_rows, Noise() if noise is None else noise)
+    return check_constants(reader.contract, reader.peer, constants), spend.rho
+
+
+def _sample(source: Source, bounds: Bounds) -> exp.Expr:
+    """Some of the table's rows; no more of one person than are summed."""
+    sample = source.sample(_SAMPLE).subquery("peer_sample")
+    if bounds.person is None:
+        return sample
+    person = exp.column(bounds.person, quoted=True)
+    order = exp.Order(expressions=[exp.Ordered(this=person.copy())])
+    place = exp.Window(this=exp.RowNumber(), partition_by=[person], order=order).as_("radocraft_place")
+    placed = exp.select(exp.Star(), place).from_(sample).subquery("placed")
+    few = exp.LTE(this=exp.column("radocraft_place"), expression=exp.Literal.number(bounds.rows_per_person))
+    return exp.select(exp.Star()).from_(placed).where(few).subquery("few")
+
+
+def _known(column: pa.ChunkedArray) -> Floats:
+    values: Floats = column.to_numpy()
+    return values[np.isfinite(values)]
+
+
+def count_between(values: Floats, edges: Floats) -> Ints:
+    """How many of some finite values lie in each bin between rising edges; the last bin is closed.
+
+    Examples
+    --------
+    >>> count_between(np.array([0.0, 1.0, 1.5, 2.0, 9.0]), np.array([0.0, 1.0, 2.0]))
+    array([1, 3])
+    """
+    return np.histogram(values, edges)[0].astype(np.int64)
+
+
+def check_constants(contract: Contract, peer: str, given: Mapping[str, Sequence[float]]) -> Constants:
+    """Those of some constants that the contract leaves open; all must be there, and make sense."""
+    wanted = open_constants(contract, peer)
+    if missing := sorted(wanted.keys() - given.keys()):
+        raise ContractMismatch(
+            f"The contract leaves {', '.join(missing)} to the data, and the constants given do not name them. "
+            "Give all of them or none."
+        )
+    constants = {name: tuple(float(value) for value in given[name]) for name in wanted}
+    for name, values in constants.items():
+        rising = all(low < high for low, high in pairwise(values))
+        sound = len(values) <= wanted[name] and rising if wanted[name] else len(values) == 2 and values[1] > 0
+        if not (sound and values and all(map(math.isfinite, values))):
+            raise ContractMismatch(
+                f"The constants of '{name}' make no sense: a number has a centre and a positive scale, "
+                "a spline its knots in rising order."
+            )
+    return constants
+
+
+def settle_exactly(source: Source, reader: Reader) -> Constants:
+    """Ask the data, once, for every constant that exact sums need."""
     features = reader.contract.peers[reader.peer].features
     splines = {name: f.knots for name, f in features.items() if isinstance(f, Spline) and isinstance(f.knots, int)}
     factors = {factor for f in features.values() if isinstance(f, Interact) for factor in f.of}

@@ -1,4 +1,4 @@
-"""How a column is moved before its values are added, so that nothing is lost: guessed from a sample of its rows."""
+"""How values are moved before they are added: by their bounds, or, so that nothing is lost, by a guess from a sample."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from sqlglot import exp
 
 from radocraft.arrays import Floats
+from radocraft.bounds import Bounding
 from radocraft.encoding import Column, Reader
-from radocraft.expressions import double, moved
+from radocraft.expressions import moved
 from radocraft.features import Boolean, Categorical
 from radocraft.sources import Source
-from radocraft.usual import next_values, usual_values
 
 _SAMPLE = 10_000
 _FAR = 16.0
@@ -21,37 +21,23 @@ _EXTREME = 100
 
 @dataclass(frozen=True)
 class Shift:
-    """What is summed is (value - origin) / unit, which keeps large numbers from cancelling.
+    """What is summed is (value - origin) / unit: in whole numbers by ``bounding``, or exactly, if that is None.
 
-    Where most rows have the value ``usual`` (not NaN), the others are counted, and in
-    all those that have the value ``next`` (not NaN); see `usual`. ``gaps`` are the
-    columns of which some value is expected to be missing.
+    Moving keeps large numbers from cancelling. ``gaps`` are the columns of which some
+    value is expected to be missing; with bounds none is, since a missing value counts as 0.
     """
 
     origin: Floats
     unit: Floats
-    usual: Floats
-    next: Floats
     gaps: tuple[int, ...] = ()
+    bounding: Bounding | None = None
 
     def values(self, reader: Reader) -> list[exp.Expr]:
-        """One expression for each column to be summed."""
+        """One expression for each column to be summed, before any bounds."""
+        if self.bounding is not None:
+            return reader.summed()
         summed = zip(reader.summed(), self.origin, self.unit, strict=True)
         return [moved(value, float(origin), float(unit)) for value, origin, unit in summed]
-
-    @property
-    def counted(self) -> list[int]:
-        """Columns whose other values are counted."""
-        out: list[int] = np.flatnonzero(~np.isnan(self.usual)).tolist()
-        return out
-
-    def usually(self, reader: Reader) -> list[exp.Expr]:
-        """For each of these columns, 1 where a row has the usual value; a NaN has not."""
-        values, out = reader.summed(), []
-        for at in self.counted:
-            same = exp.EQ(this=values[at], expression=double(float(self.usual[at])))
-            out.append(exp.Case().when(same, double(1)).else_(double(0)))
-        return [*out]
 
 
 def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:
@@ -72,8 +58,7 @@ def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> 
         rounded = np.where(step > 0, np.round(mean / step) * step, 0.0)
     origin = np.where(np.abs(mean) > _FAR * spread, rounded, 0.0)
     unit = np.where(np.abs(bits) > _EXTREME, np.where(agreed, spread, 2.0**bits), 1.0)
-    usual = usual_values(sample)
-    return Shift(origin, unit, usual, next_values(sample, usual), gaps_of(sample))
+    return Shift(origin, unit, gaps_of(sample))
 
 
 def gaps_of(sample: Floats) -> tuple[int, ...]:

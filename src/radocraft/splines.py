@@ -58,6 +58,25 @@ def combinations(knots: Knots) -> Floats:
     return np.where(np.abs(made) < 1e-12, 0.0, made)
 
 
+@lru_cache(maxsize=1024)
+def spline_units(knots: Knots) -> list[tuple[float, float]]:
+    """Mean and deviation of each column, rounded, if as many rows lie between any two neighbouring knots.
+
+    Examples
+    --------
+    >>> spline_units((0.0, 1.0, 3.0))
+    [(0.125, 0.2362), (0.3194, 0.2546), (0.2361, 0.1674), (0.1944, 0.197)]
+    """
+    if len(knots) < 2:
+        return [(knots[0], abs(knots[0]) or 1.0)] if knots else []
+    nodes, weights = np.polynomial.legendre.leggauss(4)  # exact for the squares of cubic pieces
+    at = np.concatenate([low + (high - low) * (nodes + 1) / 2 for low, high in pairwise(knots)])
+    values, weight = spline_columns(at, knots), np.tile(weights, len(knots) - 1) / weights.sum() / (len(knots) - 1)
+    mean = weight @ values
+    deviation = np.sqrt(weight @ (values - mean) ** 2)
+    return [(float(f"{m:.4g}"), float(f"{d:.4g}")) for m, d in zip(mean.tolist(), deviation.tolist(), strict=True)]
+
+
 def spline_columns(values: Floats, knots: Knots) -> Floats:
     """The columns of the model for some values.
 

@@ -3,10 +3,10 @@
 The engine streams one number per row, its place in the grid of all codes and
 labels, and the values to be summed. Several threads take batches of rows, as many
 as the engine has itself, and each adds them to sums of its own: a few thousand
-rows at a time are copied into a matrix X and, while they are in the processor's
-cache, X^T X is added to the moments; G X to the block sums, where G has a 1 for
-every row at its block. NaN is a missing value; whether there is one shows in the
-sums, and only then are values asked one by one.
+rows at a time are copied into a matrix X, bounded there (`bounds`), and, while they
+are in the processor's cache, X^T X is added to the moments of each label; G X to the
+block sums, where G has a 1 for every row at its block. NaN is a missing value; whether
+there is one shows in the sums, and only then are values asked one by one.
 """
 
 from __future__ import annotations
@@ -24,18 +24,21 @@ from scipy.sparse._sparsetools import csc_matvecs
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
-from radocraft.encoding import Reader
+from radocraft.bounds import Bounding
+from radocraft.encoding import Reader, summed_columns
+from radocraft.features import Numeric
 from radocraft.grid import Grid
-from radocraft.moments import beside_usual, lift, spread
+from radocraft.moments import add_products, lift, spread
 from radocraft.progress import Progress, quiet
 from radocraft.shift import Shift
 from radocraft.sources import Source
 from radocraft.sources.base import ROWS
-from radocraft.totals import Totals, hopeful_kinds, other_values, present_values
+from radocraft.totals import Totals, hopeful_kinds, present_values
 
 _ROWS = 4096
 _BYTES = 8
 _DOING = "sums and moments"
+_ONE = np.zeros(1, dtype=np.uint8)
 
 
 def streams(source: Source, reader: Reader) -> bool:
@@ -54,10 +57,12 @@ def stream_totals(
     """The totals from one stream of rows; without products there are no moments."""
     reader = replace(reader, kinds=hopeful_kinds(reader))
     grid, values = Grid(reader), shift.values(reader)
-    named = [value.as_(f"value_{at}") for at, value in enumerate([*values, *shift.usually(reader)])]
+    named = [value.as_(f"value_{at}") for at, value in enumerate(values)]
     statement = exp.select(grid.numbers()[0].as_("place"), *named).from_(reader.rows(ROWS))
     adders = max(1, min(source.threads, source.room // sums_size(reader)))
-    each = [Running(grid.size, len(named), products=products) for _ in range(adders)]
+    matrices = grid.matrices() if products else None
+    hopeful = nan_means_missing(reader)
+    each = [Running(grid.size, len(values), matrices, shift.bounding, hopeful) for _ in range(adders)]
     with closing(source.batches(statement, ordered=source.threads == 1)) as batches:
         running = add_batches(Feed(batches, source.row_count(), progress), each)
     seen = np.flatnonzero(running.sums[:-1, -1])
@@ -65,17 +70,25 @@ def stream_totals(
     codes, labels = grid.blocks([seen])
     sums = running.keep(seen)
     rows, width = sums[:, -1].astype(np.int64), len(values)
-    present = present_values(rows, len(named), running.gaps, sums[:, len(named) : -1])[:, :width]
     return Totals(
         codes=codes,
         labels=labels,
         rows=rows,
         sums=sums[:, :width],
-        present=present,
-        others=other_values(present, shift.counted, sums[:, width : len(named)]),
-        moments=beside_usual(running.moments, width) if products else np.empty((0, 0)),
+        present=present_values(rows, width, running.gaps, sums[:, width:-1]),
+        moments=running.moments if products else np.empty((0, 0, 0)),
         unlabelled=bool((labels == grid.unlabelled).any()),
         misread=misread,
+        infinite=any(one.infinite for one in each),
+    )
+
+
+def nan_means_missing(reader: Reader) -> frozenset[int]:
+    """Columns in which NaN is a missing value that was not asked for; in others it comes of an infinity."""
+    columns = enumerate(summed_columns(reader.contract, reader.peer))
+    own = reader.contract.summed(reader.peer)
+    return frozenset(
+        at for at, c in columns if isinstance(own[c.feature], Numeric) and reader.kind(c.feature) == "never-nan"
     )
 
 
@@ -126,42 +139,62 @@ def add_batches(feed: Feed, each: list[Running]) -> Running:
 
 
 class Running:
-    """Sums over the rows so far of (values, presence of those with gaps, 1): by place, and of their products.
+    """Sums over the rows so far of (values, presence of those with gaps, 1): by place, and of their products by label.
 
-    ``gaps`` are the columns of which some value was missing so far. Without
-    products there are only those with 1.
+    ``gaps`` are the columns of which some value was missing so far; with bounds there
+    are none, since a missing value counts as 0. ``matrices`` gives the number of the
+    matrix for each coordinate of the label, the last of a place; without, there are no products.
+    In ``hopeful`` columns NaN is a missing value; in others it comes of an infinity.
     """
 
-    def __init__(self, places: int, width: int, *, products: bool = True) -> None:
+    def __init__(
+        self,
+        places: int,
+        width: int,
+        matrices: Ints | None = _ONE,
+        bounding: Bounding | None = None,
+        hopeful: frozenset[int] = frozenset(),
+    ) -> None:
         self.gaps: tuple[int, ...] = ()
+        self.infinite = False
         self.sums: Floats = np.zeros((places, width + 1))
-        self.product: Floats = np.zeros((width + 1 if products else 1, width + 1))
-        self._width = width
-        self._products = products
+        count = 0 if matrices is None else int(matrices.max()) + 1
+        self.product: Floats = np.zeros((count, width + 1, width + 1))
+        self._width, self._matrices, self._bounding, self._hopeful = width, matrices, bounding, hopeful
 
     @property
     def moments(self) -> Floats:
-        """Second moments of (values, present)."""
+        """Second moments of (values, present) by label."""
         return spread(self.product, self._width, self.gaps)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose first column is a row's place."""
         place, *columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+        odd: set[int] = set()
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(place), _ROWS):
                 rows = slice(start, start + _ROWS)
-                self._add_rows(place[rows], [column[rows] for column in columns])
+                odd |= self._add_rows(place[rows], [column[rows] for column in columns])
+        for at in odd:
+            known = np.isnan(columns[at]).sum() if at in self._hopeful else batch.column(at + 1).null_count
+            self.infinite |= bool(np.isfinite(columns[at]).sum() + known < len(place))
 
-    def _add_rows(self, place: Ints, columns: list[Floats]) -> None:
+    def _add_rows(self, place: Ints, columns: list[Floats]) -> set[int]:
+        """Add a few rows; with bounds, tell in which columns some value is no number."""
+        odd: set[int] = set()
         lifted = np.empty((len(place), self.sums.shape[1]))
-        lift(lifted.T, columns, self.gaps)
-        product = (lifted.T if self._products else lifted.T[-1:]) @ lifted
-        if new := new_gaps(product, columns, self.gaps):
-            self._widen(new)
-            self._add_rows(place, columns)
-            return
-        self.product += product
+        if self._bounding is None:
+            lift(lifted.T, columns, self.gaps)
+            if new := new_gaps(lifted.sum(axis=0), columns, self.gaps):
+                self._widen(new)
+                return self._add_rows(place, columns)
+        else:
+            lifted[:, -1] = 1.0
+            odd = self._bounding.fill(lifted[:, :-1], columns)
+        if self._matrices is not None:
+            add_products(self.product, lifted, self._matrices[place % len(self._matrices)])
         add_by_place(self.sums, place, lifted)
+        return odd
 
     def join(self, other: Running) -> Running:
         """The sums over the rows of both."""
@@ -185,18 +218,16 @@ class Running:
     def _order(self, gaps: tuple[int, ...]) -> None:
         """Put the presence of columns with gaps into this order."""
         order = [*range(self._width), *(self._width + self.gaps.index(at) for at in gaps), -1]
-        self.sums, self.product, self.gaps = self.sums[:, order], self.product[:, order], gaps
-        if self._products:
-            self.product = self.product[order]
+        self.sums, self.gaps = self.sums[:, order], gaps
+        self.product = self.product[:, order][:, :, order]
 
     def _widen(self, new: list[int]) -> None:
         """More columns have gaps: so far none of their values was missing, so their presence is the constant."""
         self.gaps = (*self.gaps, *new)
         before_last = [-1] * len(new)
         self.sums = np.insert(self.sums, before_last, self.sums[:, -1:], axis=1)
-        if self._products:
-            self.product = np.insert(self.product, before_last, self.product[-1:], axis=0)
         self.product = np.insert(self.product, before_last, self.product[:, -1:], axis=1)
+        self.product = np.insert(self.product, before_last, self.product[:, :, -1:], axis=2)
 
 
 def add_by_place(sums: Floats, place: Ints, rows: Floats) -> None:
@@ -219,7 +250,7 @@ def add_by_place(sums: Floats, place: Ints, rows: Floats) -> None:
     csc_matvecs(len(sums), count, rows.shape[1], ends, place, np.ones(count), rows.ravel(), sums.ravel())
 
 
-def new_gaps(product: Floats, columns: list[Floats], gaps: tuple[int, ...]) -> list[int]:
+def new_gaps(sums: Floats, columns: list[Floats], gaps: tuple[int, ...]) -> list[int]:
     """Columns not known to have gaps whose sum is NaN because a value is, not because infinities cancelled."""
-    wrong: list[int] = np.flatnonzero(np.isnan(product[-1, : len(columns)])).tolist()
+    wrong: list[int] = np.flatnonzero(np.isnan(sums[: len(columns)])).tolist()
     return [at for at in wrong if at not in gaps and np.isnan(columns[at]).any()]

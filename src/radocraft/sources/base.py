@@ -81,11 +81,12 @@ class Source(Protocol):
     def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer in pieces, never whole in memory; in row order, or in whichever order is quickest."""
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
-        """Second moments of (values, present) over all rows; see `radocraft.moments`.
+    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+        """Second moments of (values, present) by label over all rows; see `radocraft.moments`.
 
-        ``values`` selects them under the names value_0, value_1 and so on;
-        ``gaps`` are those of which some are missing. ``advance`` is called
+        ``values`` selects them under the names value_0, value_1 and so on, and
+        last the number of the row's label, below ``labels``, as ``label``;
+        ``gaps`` are the values of which some are missing. ``advance`` is called
         with the number of rows just read, where the engine hands out rows.
         """
 

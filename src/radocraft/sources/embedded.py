@@ -105,9 +105,9 @@ class DuckDBSource:
             with suppress(duckdb.Error):
                 self.connection.execute("SET preserve_insertion_order = true")
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
         """Streamed into a BLAS product."""
-        return of_batches(self.batches(values), len(values.selects), gaps, advance)
+        return of_batches(self.batches(values), len(values.selects) - 1, gaps, labels, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows: any will do for its purpose, and these are the cheapest."""

@@ -25,27 +25,28 @@ def count(width: int, gaps: Sequence[int]) -> int:
 
 
 def statement(values: exp.Select, gaps: Sequence[int]) -> exp.Query:
-    """All pair sums of (values, present where there are gaps, 1), in one row.
+    """All pair sums of (values, present where there are gaps, 1), one row for each label.
 
     A product with a missing value is NULL, which a sum leaves out, as it should:
     a missing value counts as 0.
     """
-    width = len(values.selects)
+    width = len(values.selects) - 1
     sums = [
         _sum(left, right, width, gaps).as_(f"pair_{left}_{right}", copy=False) for left, right in _pairs(width, gaps)
     ]
     rows = exp.func("COUNT", exp.Star()).as_("rows")
-    return exp.select(rows, *sums, copy=False).from_(values.subquery("encoded"))
+    return exp.select("label", rows, *sums, copy=False).from_(values.subquery("encoded")).group_by("label")
 
 
-def moments(answer: pa.Table, width: int, gaps: Sequence[int]) -> Floats:
-    """The matrix of moments from the statement's one row."""
-    row = answer.to_pylist()[0]
+def moments(answer: pa.Table, width: int, gaps: Sequence[int], labels: int) -> Floats:
+    """The matrices of moments from the statement's rows."""
     size = width + len(gaps) + 1
-    product = np.zeros((size, size))
-    product[-1, -1] = row["rows"]
-    for left, right in _pairs(width, gaps):
-        product[left, right] = product[right, left] = row[f"pair_{left}_{right}"] or 0.0
+    product = np.zeros((labels, size, size))
+    for row in answer.to_pylist():
+        own = product[int(row["label"])]
+        own[-1, -1] = row["rows"]
+        for left, right in _pairs(width, gaps):
+            own[left, right] = own[right, left] = row[f"pair_{left}_{right}"] or 0.0
     return spread(product, width, gaps)
 
 

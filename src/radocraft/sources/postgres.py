@@ -79,12 +79,12 @@ class PostgresSource:
             cursor.execute(self._written(query))
             yield from cursor.fetch_record_batch()
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
         """Pair sums while they are few, so that no row leaves the database; else streamed columns."""
-        width = len(values.selects)
+        width = len(values.selects) - 1
         if pairs.count(width, gaps) <= pairs.MOST_SUMS:
-            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps)
-        return of_batches(self.batches(values), width, gaps, advance)
+            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps, labels)
+        return of_batches(self.batches(values), width, gaps, labels, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows the database finds."""

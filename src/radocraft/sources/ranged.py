@@ -71,9 +71,9 @@ class RangedSource:
         """The answer over the range, streamed."""
         return self.whole.batches(self._within(query), ordered=ordered)
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
         """Moments over the range."""
-        return self.whole.moments(self._within(values), gaps, advance)
+        return self.whole.moments(self._within(values), gaps, labels, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """That of the whole; `table` keeps it to the range."""

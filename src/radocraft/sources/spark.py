@@ -72,15 +72,15 @@ class SparkSource:
                 with pa.ipc.open_stream(pa.py_buffer(row.piece)) as reader:
                     yield from reader
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], advance: Advance) -> Floats:
+    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
         """Pair sums while they are few, else every partition's own sums."""
-        width = len(values.selects)
+        width = len(values.selects) - 1
         if pairs.count(width, gaps) <= pairs.MOST_SUMS:
-            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps)
-        share = partial(moments.partial, width=width, gaps=tuple(gaps))
+            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps, labels)
+        share = partial(moments.partial, width=width, gaps=tuple(gaps), labels=labels)
         with _explaining(self.name), _by_value():
             shares = self._run(values).mapInArrow(share, moments.PARTIAL).toArrow()
-        return moments.of_partials(shares, width)
+        return moments.of_partials(shares, width, labels)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows Spark finds."""
