@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from radocraft.chain import FIRST
 from radocraft.gate.account import Spend
 from radocraft.ledger.lines import Decision, Leaving, Line
 
@@ -22,9 +23,9 @@ class History:
     lines: tuple[Line, ...]
 
     @property
-    def head(self) -> str | None:
-        """The hash of the last line, by which all of them can be checked."""
-        return self.lines[-1].hash if self.lines else None
+    def head(self) -> str:
+        """The hash of the last line, by which all of them can be checked; zeros if there is none."""
+        return self.lines[-1].hash if self.lines else FIRST
 
     def leaving(self, table: str | None = None) -> Iterator[Leaving]:
         """What left or was proposed, of one table or of all."""
