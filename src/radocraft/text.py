@@ -13,18 +13,18 @@ _NUMBER = r"^[+\-]?[0-9]+(\.[0-9]*)?([eE][+\-]?[0-9]+)?$"
 
 
 def plain(text: str) -> str:
-    """A text without characters that steer a terminal, or turn the direction of reading.
+    r"""A text without characters that steer a terminal, or turn the direction of reading.
 
     Examples
     --------
-    >>> plain("bank\\x1b[2J of\\u202e Bern")
+    >>> plain("bank\x1b[2J of\u202e Bern")
     'bank[2J of Bern'
     """
     return _CONTROL.sub("", text)
 
 
 def plain_json(text: str) -> str:
-    """A JSON document with such characters spelled out.
+    r"""A JSON document with such characters spelled out.
 
     Examples
     --------
