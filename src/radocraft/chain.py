@@ -109,9 +109,10 @@ class Chain:
                 _sync_folder(self.path.parent)
         except OSError as error:
             raise FileError(f"Cannot open the {self.name} '{self.path}': {error.strerror}. {self.if_lost}") from error
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise FileError(f"The {self.name} '{self.path}' is not a file, so it keeps nothing. Name a file.")
         with os.fdopen(handle, "r+b") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise FileError(f"The {self.name} '{self.path}' is not a file, so it keeps nothing. Name a file.")
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield file

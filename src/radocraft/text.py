@@ -28,8 +28,8 @@ def plain_json(text: str) -> str:
 
     Examples
     --------
-    >>> plain_json('{"name": "a\\x9bb"}')
-    '{"name": "a\\\\u009bb"}'
+    >>> plain_json('{"name": "a\x9bb"}')
+    '{"name": "a\\u009bb"}'
     """
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -56,4 +56,5 @@ def _is_text(kind: pa.DataType) -> bool:
 def _escaped(column: pa.ChunkedArray) -> pa.ChunkedArray:
     texts = column.cast(pa.large_string())
     formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER))
-    return pc.if_else(pc.fill_null(formula, False), pc.binary_join_element_wise("'", texts, ""), texts)
+    marked = pc.binary_join_element_wise(pa.scalar("'", texts.type), texts, pa.scalar("", texts.type))
+    return pc.if_else(pc.fill_null(formula, False), marked, texts)

@@ -82,6 +82,6 @@ def check_budget(history: History, entry: Leaving) -> None:
         asked = f"with this release it would be epsilon {after.epsilon:.3g}"
         remedy = "Ask for less (more noise, or a smaller epsilon), or stop here."
     raise PolicyRefusal(
-        f"This would exceed the lifetime budget of '{entry.table}': {before.spent} so far; {before.remains} remain, "
+        f"This would exceed the lifetime budget of '{entry.table}': {before.spent} so far, {before.remains} left, "
         f"and {asked}. {remedy}"
     )

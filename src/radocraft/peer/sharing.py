@@ -113,9 +113,11 @@ def share(
     if tally is not None:
         total.save(tally)
 
+    units_kept = {column: tuple(map(float, values)) for column, values in total.constants.items()}
+
     def draw(head: str | None) -> Drawn[Part]:
         released = release(total, contract, policy, notes=notes)
-        return Drawn(Part.of(released, ledger_head=head), released.spend, dict(released.cells.constants))
+        return Drawn(Part.of(released, ledger_head=head), released.spend, units_kept)
 
     return finish(draw(None).content) if errand is None else send(errand, total.digest(), draw)
 
