@@ -4,16 +4,16 @@ from radocraft.advise import advise
 from radocraft.contract import Contract
 from radocraft.craft import craft
 from radocraft.example import example_peers
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import release
 from radocraft.learn import learn
 from radocraft.model import Model, explain, predict
-from radocraft.offer import let_go, make_release
-from radocraft.part import Part
-from radocraft.policy import Policy, release
+from radocraft.parts import Part
+from radocraft.peer import share, share_scores
 from radocraft.report import report
-from radocraft.second_round import recalibrate, tell_scores
+from radocraft.second_round import recalibrate
 from radocraft.sources import open_source
 from radocraft.tally import Tally
-from radocraft.telling import let_scores_go
 from radocraft.version import __version__
 
 __all__ = [
@@ -28,13 +28,11 @@ __all__ = [
     "example_peers",
     "explain",
     "learn",
-    "let_go",
-    "let_scores_go",
-    "make_release",
     "open_source",
     "predict",
     "recalibrate",
     "release",
     "report",
-    "tell_scores",
+    "share",
+    "share_scores",
 ]

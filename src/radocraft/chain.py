@@ -3,7 +3,8 @@
 A text file, one JSON object a line. Each line holds the hash of the one before
 it and its own, so a changed, lost or inserted line shows. A line is on disk
 (fsync) when `Chain.append` returns, and one process at a time writes. A last
-line cut short by a crash is removed by the next writer.
+line cut short by a crash is removed by the next writer; one that lacks nothing
+but its newline counts.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,12 +80,24 @@ class Chain:
                 "previous": earlier[-1]["hash"] if earlier else FIRST,
             }
             line = {**body, "hash": _hash(body)}
-            file.seek(sound)
-            file.truncate()
-            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-            file.flush()
-            os.fsync(file.fileno())
+            self._write(file, sound, (json.dumps(line, ensure_ascii=False) + "\n").encode())
             return line
+
+    def _write(self, file: IO[bytes], sound: int, line: bytes) -> None:
+        """Put a line after the last whole one, or nothing at all."""
+        handle = file.fileno()
+        try:
+            os.ftruncate(handle, sound)
+            start = b"" if sound == 0 or os.pread(handle, 1, sound - 1) == b"\n" else b"\n"
+            left, place = start + line, sound
+            while left:
+                written = os.pwrite(handle, left, place)
+                left, place = left[written:], place + written
+            os.fsync(handle)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(handle, sound)
+            raise FileError(f"Cannot write the {self.name} '{self.path}': {error.strerror}. {self.if_lost}") from error
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
@@ -95,6 +109,9 @@ class Chain:
                 _sync_folder(self.path.parent)
         except OSError as error:
             raise FileError(f"Cannot open the {self.name} '{self.path}': {error.strerror}. {self.if_lost}") from error
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise FileError(f"The {self.name} '{self.path}' is not a file, so it keeps nothing. Name a file.")
         with os.fdopen(handle, "r+b") as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -104,17 +121,15 @@ class Chain:
         """All lines, and where the last whole one ends."""
         file.seek(0)
         content = file.read()
-        sound = content.rfind(b"\n") + 1
+        *texts, last = content.split(b"\n")
+        sound = len(content) - len(last)
+        if last and _parsed(last) is not None:
+            texts, sound = [*texts, last], len(content)
         entries: list[Entry] = []
         previous = FIRST
-        for number, text in enumerate(content[:sound].splitlines()):
-            try:
-                entry = json.loads(text)
-                body = {key: value for key, value in entry.items() if key != "hash"}
-                whole = entry["hash"] == _hash(body) and entry["previous"] == previous and entry["number"] == number
-            except (ValueError, KeyError, AttributeError, TypeError):
-                whole = False
-            if not whole:
+        for number, text in enumerate(texts):
+            entry = _parsed(text)
+            if entry is None or not _follows(entry, number, previous):
                 raise Tampered(
                     f"Line {number + 1} of the {self.name} '{self.path}' was changed, or a line before it is gone. "
                     f"{self.if_changed}"
@@ -122,6 +137,20 @@ class Chain:
             entries.append(entry)
             previous = entry["hash"]
         return entries, sound
+
+
+def _parsed(text: bytes) -> Entry | None:
+    try:
+        entry = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _follows(entry: Entry, number: int, previous: str) -> bool:
+    """Whether a line is whole and stands in its place."""
+    body = {key: value for key, value in entry.items() if key != "hash"}
+    return (entry.get("number"), entry.get("previous"), entry.get("hash")) == (number, previous, _hash(body))
 
 
 def _hash(body: Entry) -> str:

@@ -16,6 +16,7 @@
     ├── SourceError           exit 1   the place where the rows are cannot be reached, or its driver is not installed
     ├── PolicyError           exit 1   the policy file itself has mistakes
     ├── PolicyRefusal         exit 4   the gate keeps a release back
+    ├── AwaitsReview          exit 5   nothing is wrong: a person has to decide before it leaves
     ├── FileError             exit 1   a tally, part or model that cannot be read or written
     │   └── Tampered
     ├── LearnError            exit 1   the parts cannot be learned from together
@@ -28,6 +29,8 @@ holds a row's value or a small count, since it may end up in somebody's log.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class RadocraftError(Exception):
@@ -90,6 +93,24 @@ class PolicyRefusal(RadocraftError):
     """The peer's own policy does not let this leave."""
 
     exit_code = 4
+
+
+class AwaitsReview(RadocraftError):
+    """Nothing is wrong, and nothing has left: a person has to decide first.
+
+    Parameters
+    ----------
+    message
+        What waits, and how to see it and decide.
+    pending
+        The file that waits.
+    """
+
+    exit_code = 5
+
+    def __init__(self, message: str, pending: Path) -> None:
+        super().__init__(message)
+        self.pending = pending
 
 
 class FileError(RadocraftError):

@@ -51,12 +51,17 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
         with _explaining(path):
             with os.fdopen(handle, "wb") as file:
                 yield file
-                file.flush()
-                os.fsync(file.fileno())
+                flush(file)
             os.replace(name, target)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def flush(file: IO[bytes]) -> None:
+    """Put on disk what was written so far."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def write_draft(path: str | Path, text: str) -> None:

@@ -15,6 +15,7 @@ from radocraft.cli.example import example
 from radocraft.cli.explain import explain
 from radocraft.cli.inspect import inspect
 from radocraft.cli.learn import learn
+from radocraft.cli.ledger import ledger
 from radocraft.cli.network import add_network
 from radocraft.cli.predict import predict
 from radocraft.cli.profile import profile
@@ -35,7 +36,7 @@ app = typer.Typer(
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Begin": (demo, example),
     "Agree": (profile,),
-    "At a peer": (craft, review, inspect, scores),
+    "At a peer": (craft, review, ledger, inspect, scores),
     "At the learner": (learn, explain, report, predict, advise, recalibrate),
 }
 for panel, commands in COMMANDS.items():

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json, progress
+from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json, progress
 from radocraft.contract import Contract
-from radocraft.offer import let_go, make_release, pending_path
-from radocraft.part import Part
+from radocraft.gate.policy import Policy
+from radocraft.net.identity import Identity
+from radocraft.parts import Part
+from radocraft.peer import share, table_name_of
 from radocraft.pieces import Bound
-from radocraft.policy import Policy
 from radocraft.report.numbers import size
 from radocraft.sources import open_source
 from radocraft.tally import Tally
@@ -31,7 +32,7 @@ def craft(
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file; see `radocraft policy`.")] = None,
     min_rows: Annotated[
-        int | None, typer.Option(min=1, help="Without a policy file: the fewest rows a released cell may hold (10).")
+        int | None, typer.Option(min=1, help="Without a policy file: blocks of fewer rows are rolled up (10).")
     ] = None,
     rows: Annotated[
         tuple[str, str, str] | None,
@@ -44,16 +45,19 @@ def craft(
     ] = False,
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
     tally: Annotated[
-        Path | None, typer.Option(callback=can_be_written, help="Keep the exact sums here, for --onto. Never send it.")
+        Path | None,
+        typer.Option(callback=can_be_written, help="Keep the sums without noise here, for --onto. Never send it."),
     ] = None,
     proportions: Annotated[
         list[Path] | None,
         typer.Option(help="For a peer without the label: a holder's part, by whose proportions it labels its rows."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Let it leave without the review the policy asks for.")] = False,
+    sign: Annotated[
+        Path | None, typer.Option(metavar="IDENTITY", help="Sign the part with the key of this network identity.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Sum a peer's rows by block and write the part that may leave.
+    """Sum a peer's rows by block, add noise, and write the part that may leave.
 
     Example: radocraft craft --contract contract.toml --peer bank bank.parquet -o bank.part.parquet
     """
@@ -61,8 +65,6 @@ def craft(
     holders = [Part.read(path) for path in proportions or ()]
     if holders and (onto is not None or tally is not None):
         raise typer.BadParameter("--onto and --tally add up rows, but --proportions labels the whole table at once.")
-    if rules.privacy is not None and (onto is not None or tally is not None):
-        raise typer.BadParameter("--onto and --tally keep exact sums, which differential privacy does not release.")
     source = open_source(
         table[0] if len(table) == 1 else list(table),
         table=name,
@@ -72,38 +74,49 @@ def craft(
         exact=exact,
     )
     earlier = Tally.load(onto, agreed) if onto else None
+    notes: list[str] = []
     with progress(f"craft {peer}", hidden=as_json) as report:
-        released = make_release(
-            source, agreed, peer, rules, onto=earlier, tally=tally, proportions=holders, progress=report
+        part = share(
+            source,
+            agreed,
+            peer,
+            policy=rules,
+            output=output,
+            name=name or table_name_of(table, peer),
+            onto=earlier,
+            tally=tally,
+            proportions=holders,
+            sign=Identity.read(sign).private if sign else None,
+            say=notes.append,
+            progress=report,
         )
-    waits = rules.review and not yes
-    part = let_go(released, rules, name or str(table[0]), output, waits=waits)
-    written = pending_path(output) if waits else output
-    summary = {
-        "pending" if waits else "part": str(written),
-        "peer": peer,
-        "rows": part.metadata["rows"],
-        "cells": part.table.num_rows,
-        "bytes": written.stat().st_size,
-        **part.metadata["policy"],
-        "notes": part.metadata["notes"],
-    }
+    _print_part(part, output, notes, as_json)
+
+
+def _print_part(part: Part, output: Path, notes: list[str], as_json: bool) -> None:
+    metadata, policy, bytes_ = part.metadata, part.metadata["policy"], output.stat().st_size
     if as_json:
-        print_json(summary)
-        return
-    if waits:
-        out.print(
-            f"Nothing has left. {written} waits for review: {part.metadata['rows']:,} rows summed into "
-            f"{part.table.num_rows:,} cells. See it and decide: radocraft review {written}"
+        print_json(
+            {
+                "part": str(output),
+                "peer": part.peer,
+                "rows": metadata["rows"],
+                "cells": part.table.num_rows,
+                "bytes": bytes_,
+                **policy,
+                "notes": [*metadata["notes"], *notes],
+            }
         )
         return
+    for note in notes:
+        err.print(note)
     out.print(
-        f"Wrote {output}: {part.metadata['rows']:,} rows summed into {part.table.num_rows:,} cells, "
-        f"{size(output.stat().st_size)}. {part.metadata['policy']['guarantee'].capitalize()}."
+        f"Wrote {output}: {metadata['rows']:,} rows summed into {part.table.num_rows:,} cells, "
+        f"{size(bytes_)}. {policy['guarantee'][:1].upper()}{policy['guarantee'][1:]}."
     )
-    if summary["blocks_rolled_up"]:
-        out.print(f"{summary['blocks_rolled_up']:,} small blocks were rolled up into coarser ones.")
-    for note in part.metadata["notes"]:
+    if policy["rolled_up"]:
+        out.print(f"{policy['rolled_up']:,} small blocks were rolled up into coarser ones.")
+    for note in metadata["notes"]:
         out.print(f"Note: {note}.")
     out.print(f"See what it holds: radocraft inspect {output}")
 

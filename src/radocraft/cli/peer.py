@@ -11,15 +11,15 @@ from typing import Annotated
 
 import typer
 
-from radocraft.answering import Answering
 from radocraft.cli.terminal import err
 from radocraft.contract import Contract
 from radocraft.errors import IdentityError
+from radocraft.gate.policy import Policy
 from radocraft.net.identity import Identity
 from radocraft.net.members import Member
 from radocraft.net.push import Pusher
 from radocraft.net.station import Station
-from radocraft.policy import Policy
+from radocraft.peer import Responder, table_name_of
 from radocraft.sources import open_source
 
 app = typer.Typer(help="A peer on the network: it answers requests by its own policy.", no_args_is_help=True)
@@ -56,8 +56,8 @@ def serve(
 
     Example: radocraft peer serve bank.parquet -c contract.toml -p bank --policy policy.toml -i bank-identity
     """
-    work = _work(table, contract, peer, policy, name, memory_limit, exact)
     own = Identity.load(identity)
+    work = _work(table, contract, peer, policy, name, memory_limit, exact, own)
     if not own.members():
         raise IdentityError(f"Nobody may ask: add e.g. [collector] to '{identity / 'members.toml'}'.")
     with Station(own, peer, work, jobs, metrics) as station, _stopping() as stop:
@@ -85,8 +85,8 @@ def push(
 
     Example: radocraft peer push shop.csv -c contract.toml -p shop --policy policy.toml -i me --to learner=10.0.0.7:8815
     """
-    work = _work(table, contract, peer, policy, name, memory_limit, exact)
     own = Identity.load(identity)
+    work = _work(table, contract, peer, policy, name, memory_limit, exact, own)
     who, address = split(to)
     member = own.members().get(who, Member(name=who))
     with Station(own, peer, work, jobs, metrics) as station, _stopping() as stop:
@@ -109,14 +109,16 @@ def _work(
     name: str | None,
     memory_limit: str | None,
     exact: bool,
-) -> Answering:
+    own: Identity,
+) -> Responder:
     data = table[0] if len(table) == 1 else list(table)
-    return Answering(
+    return Responder(
         peer,
         Policy.load(policy),
         tuple(Contract.load(path) for path in contracts),
         lambda: open_source(data, table=name, memory_limit=memory_limit, exact=exact),
-        name or str(table[0]),
+        name or table_name_of(table, peer),
+        own.private,
     )
 
 

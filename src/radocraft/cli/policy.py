@@ -9,8 +9,8 @@ import typer
 
 from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mistakes
 from radocraft.errors import PolicyError
-from radocraft.policy import Policy, check_policy, draft_policy
-from radocraft.policy.wording import describe_policy
+from radocraft.gate.policy import Policy, check_policy, draft_policy
+from radocraft.gate.words import describe_policy
 from radocraft.storage import write_draft
 
 app = typer.Typer(help="Draft, check and explain a peer's policy: what may leave.", no_args_is_help=True)
@@ -61,6 +61,6 @@ def show(policy: PolicyFile, as_json: Json = False) -> None:
     """
     rules = Policy.load(policy)
     if as_json:
-        print_json(rules.model_dump(mode="json"))
+        print_json({**rules.model_dump(mode="json"), "words": describe_policy(rules)})
     else:
         out.print("\n".join(describe_policy(rules)))

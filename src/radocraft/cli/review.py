@@ -11,9 +11,11 @@ from rich.table import Table
 
 from radocraft.cli.inspect import print_part
 from radocraft.cli.terminal import Json, err, out, print_json
-from radocraft.privacy.pending import Pending
-from radocraft.review import Conclusion, ReviewServer, Verdict, conclude, read_waiting
-from radocraft.telling import WaitingScores
+from radocraft.ledger import Verdict
+from radocraft.parts import Part
+from radocraft.peer import Conclusion, Pending, conclude
+from radocraft.review import ReviewServer
+from radocraft.telling import Told
 
 
 def review(
@@ -35,9 +37,9 @@ def review(
         raise typer.BadParameter("Give --approve or --refuse, not both.")
     if (approve or refuse) and not (reason or web):
         raise typer.BadParameter("A decision needs a --reason; it is recorded in the ledger.")
-    waiting = read_waiting(pending)
+    waiting = Pending.read(pending)
     if web:
-        if isinstance(waiting, WaitingScores):
+        if not isinstance(waiting.content, Part):
             raise typer.BadParameter("Counts of scores are looked at in the terminal; leave out --web.")
         if approve or refuse or reason:
             raise typer.BadParameter(
@@ -49,7 +51,7 @@ def review(
         print_json(_everything(waiting))
         return
     if not as_json:
-        _print_scores(waiting, cells) if isinstance(waiting, WaitingScores) else _print_release(waiting, cells)
+        _print_waiting(waiting, cells)
     if not (approve or refuse):
         out.print(
             f"Decide with --approve or --refuse:\n  radocraft review {pending} --approve --name NAME --reason WHY"
@@ -70,60 +72,63 @@ def _on_the_web(pending: Path, output: Path | None, as_json: bool) -> None:
 
 def _print_conclusion(conclusion: Conclusion, as_json: bool) -> None:
     if as_json:
-        print_json(conclusion.told())
+        print_json(conclusion.as_dict())
     else:
         out.print(f"Approved: wrote {conclusion.part}." if conclusion.part else "Refused: nothing left.")
 
 
-def _everything(waiting: Pending | WaitingScores) -> dict[str, Any]:
-    if isinstance(waiting, WaitingScores):
-        return waiting.model_dump(mode="json")
-    return {**waiting.facts, "metadata": waiting.part.metadata, "table": waiting.part.table.to_pylist()}
-
-
-def _print_scores(waiting: WaitingScores, blocks: int) -> None:
-    told, line = waiting.told, waiting.line
-    bins = [rows for block in told.rows for rows in block]
-    _print_told(
-        {
-            "would leave": f"{told.total:,} rows of '{line['table']}' counted in {len(bins):,} bins of scores",
-            "of the model": f"{told.model[:12]}, learned under '{line['contract']}'",
-            "guarantee": told.guarantee,
-            "nearest risk": f"the smallest bin holds {min(bins, default=0):,} rows; the limit is {waiting.limit:,}",
+def _everything(waiting: Pending) -> dict[str, Any]:
+    hidden = {"salt", "mark", "constants"}
+    told = {**waiting.line.model_dump(mode="json", exclude=hidden), "ledger": waiting.note.ledger, "head": waiting.head}
+    if waiting.before is not None and waiting.after is not None:
+        told["budget"] = {
+            "before": waiting.before.spent,
+            "after": waiting.after.spent,
+            "remains": waiting.after.remains,
         }
-    )
+    if isinstance(waiting.content, Told):
+        return {**told, "scores": waiting.content.model_dump(mode="json")}
+    return {**told, "metadata": waiting.content.metadata, "table": waiting.content.table.to_pylist()}
+
+
+def _print_waiting(waiting: Pending, cells: int) -> None:
+    grid = Table.grid(padding=(0, 2))
+    for key, value in _facts(waiting).items():
+        grid.add_row(key, value)
+    out.print(grid)
+    out.print()
+    if isinstance(waiting.content, Told):
+        _print_scores(waiting.content, cells)
+    else:
+        print_part(waiting.content, cells or waiting.content.table.num_rows)
+
+
+def _facts(waiting: Pending) -> dict[str, str]:
+    """What a reviewer has to know."""
+    line, content = waiting.line, waiting.content
+    facts = {
+        "would leave": f"{waiting.summary}, of '{line.table}'",
+        "contract": f"{line.contract} ({line.fingerprint[:16]})",
+        "guarantee": line.policy,
+        **waiting.noise,
+    }
+    if isinstance(content, Part):
+        rolled = content.metadata["policy"]["rolled_up"]
+        facts["rolled up"] = f"{rolled:,} blocks are only shown inside coarser cells"
+        if content.metadata["notes"]:
+            facts["notes"] = "; ".join(content.metadata["notes"])
+    if waiting.before is not None and waiting.after is not None:
+        facts["spent before"] = waiting.before.spent
+        facts["spent after"] = waiting.after.spent
+        facts["remains"] = waiting.after.remains
+    facts["ledger"] = f"{waiting.note.ledger}, head {waiting.head[:16]}"
+    return facts
+
+
+def _print_scores(told: Told, blocks: int) -> None:
     grid = Table("block", "begins at bin", "rows")
     for block, starts, rows in list(zip(told.blocks, told.starts, told.rows, strict=True))[: blocks or None]:
         grid.add_row(str(block), " ".join(map(str, starts)), " ".join(map(str, rows)))
     out.print(grid)
     if blocks and len(told.blocks) > blocks:
         out.print(f"{len(told.blocks) - blocks:,} more blocks: --cells 0 shows all.")
-
-
-def _print_release(waiting: Pending, cells: int) -> None:
-    facts, metadata = waiting.facts, waiting.part.metadata
-    rolled = facts["rolled_up"]
-    told = {
-        "would leave": f"{metadata['rows']:,} rows of '{facts['table']}' in {waiting.part.table.num_rows:,} cells",
-        "guarantee": metadata["policy"]["guarantee"],
-        "cells by size": "; ".join(f"{count:,} of {size}" for size, count in facts["cells_by_size"].items() if count),
-        "held back": f"{rolled['blocks']:,} blocks ({rolled['rows']:,} rows) are only shown rolled up",
-        "nearest risk": f"the smallest cell holds {facts['smallest_cell']:,} rows; the limit is {facts['limit']:,}",
-        **({"notes": "; ".join(facts["notes"])} if facts["notes"] else {}),
-    }
-    if facts["largest_shares"]:
-        told["largest contributors"] = "; ".join(
-            f"{name} {share:.0%}" for name, share in facts["largest_shares"].items()
-        )
-    if facts["budget"]:
-        told["budget"] = f"{facts['budget']['before']:.0%} spent before, {facts['budget']['after']:.0%} after"
-    _print_told(told)
-    print_part(waiting.part, cells or waiting.part.table.num_rows)
-
-
-def _print_told(told: dict[str, str]) -> None:
-    grid = Table.grid(padding=(0, 2))
-    for key, value in told.items():
-        grid.add_row(key, value)
-    out.print(grid)
-    out.print()

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, can_be_written, out, print_json
+from radocraft.cli.terminal import Json, can_be_written, err, out, print_json
+from radocraft.gate.policy import Policy
 from radocraft.model import Model
-from radocraft.offer import pending_path
-from radocraft.policy import Policy
+from radocraft.peer import share_scores
 from radocraft.report.numbers import size
 from radocraft.second_round import recalibrate as recalibrate_model
-from radocraft.second_round import tell_scores
-from radocraft.telling import Told, let_scores_go
+from radocraft.telling import Told
 
 
 def scores(
@@ -25,30 +24,23 @@ def scores(
         Path, typer.Option("--output", "-o", callback=can_be_written, help="The file of counts to write.")
     ],
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Let it leave without the review the policy asks for.")] = False,
     as_json: Json = False,
 ) -> None:
     """Count how this peer's share of a model's scores is spread, for the learner's second round.
 
     Example: radocraft scores model.json bank.parquet --peer bank -o bank.scores.json
     """
-    rules, given = Policy.load(policy) if policy is not None else Policy(), Model.load(model)
-    told, waits = tell_scores(table, given, peer, rules), rules.review and not yes
-    let_scores_go(told, given, rules, table, output, waits=waits)
-    written = pending_path(output) if waits else output
+    rules, notes = Policy.load(policy) if policy is not None else Policy(), list[str]()
+    told = share_scores(table, Model.load(model), peer, policy=rules, output=output, say=notes.append)
     if as_json:
-        what = "pending" if waits else "scores"
-        print_json({what: str(written), "peer": peer, "rows": told.total, "blocks": len(told.blocks)})
+        counted = {"scores": str(output), "peer": peer, "rows": told.total, "blocks": len(told.blocks)}
+        print_json({**counted, "notes": notes})
         return
-    counted = f"{told.total:,} rows counted in {sum(map(len, told.rows)):,} bins of {len(told.blocks):,} blocks"
-    if waits:
-        out.print(
-            f"Nothing has left. {written} waits for review: {counted}. See it and decide: radocraft review {written}"
-        )
-        return
+    for note in notes:
+        err.print(note)
     out.print(
-        f"Wrote {output}: {counted}, {size(output.stat().st_size)}; no bin under the policy's limit. "
-        "Send it to the learner: radocraft recalibrate"
+        f"Wrote {output}: {told.total:,} rows counted in {sum(map(len, told.rows)):,} bins of {len(told.blocks):,} "
+        f"blocks, {size(output.stat().st_size)}. Send it to the learner: radocraft recalibrate"
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
@@ -22,15 +22,27 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
 from rich.text import Text
 
-from radocraft.errors import RadocraftError
+from radocraft.errors import AwaitsReview, RadocraftError
 from radocraft.mistakes import Mistake
 from radocraft.progress import Progress as Report
 from radocraft.storage import check_place
+from radocraft.text import plain, plain_json
 
-out = Console(highlight=False, markup=False)
-err = Console(stderr=True, highlight=False, markup=False)
+
+class PlainConsole(Console):
+    """Prints no text from a file, contract or part that would steer the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is to be printed; codes for colours and movements are Rich's own."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(plain(segment.text), segment.style)
+
+
+out = PlainConsole(highlight=False, markup=False)
+err = PlainConsole(stderr=True, highlight=False, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 ContractFile = Annotated[Path, typer.Option("--contract", "-c", help="The contract, a TOML file.")]
@@ -48,7 +60,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to wr
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    sys.stdout.write(plain_json(json.dumps(value, indent=1, ensure_ascii=False)) + "\n")
 
 
 def print_mistakes(mistakes: list[Mistake], as_json: bool) -> None:
@@ -62,8 +74,13 @@ def print_mistakes(mistakes: list[Mistake], as_json: bool) -> None:
 
 
 def fail(error: RadocraftError, as_json: bool) -> int:
-    """Say what went wrong on standard error; the exit code comes back."""
-    if as_json:
+    """Say what went wrong on standard error; the exit code comes back. Where a person has to decide, nothing did."""
+    if isinstance(error, AwaitsReview):
+        if as_json:
+            print_json({"pending": str(error.pending), "message": str(error)})
+        else:
+            out.print(str(error), soft_wrap=not out.is_terminal)
+    elif as_json:
         sys.stderr.write(json.dumps({"error": type(error).__name__, "message": str(error)}) + "\n")
     else:
         said = f" {type(error).__name__}: {error}"

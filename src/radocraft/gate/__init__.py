@@ -1,1 +1,1 @@
-"""The gate: from a peer's sums to what may leave."""
+"""The gate: from a peer's tally to what may leave; arithmetic only, no files and no ledger."""

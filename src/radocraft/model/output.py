@@ -18,6 +18,7 @@ from radocraft.model.scoring import Scores, predict_batches
 from radocraft.progress import Progress, quiet
 from radocraft.sources import Source
 from radocraft.storage import writing
+from radocraft.text import without_formulas
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ def write_scores(
         for scores, kept in predict_batches(model, source, keep):
             columns = dict(zip(keep, kept.columns, strict=True))
             table = pa.table(columns | _columns(scores, names))
+            if path.suffix == ".csv":
+                table = without_formulas(table)
             writer = writer or _writer(path, file, table.schema)
             writer.write_table(table)
             rows, view = rows + len(scores.score), scores.view

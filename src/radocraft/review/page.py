@@ -1,4 +1,4 @@
-"""What a data officer sees: exactly what would leave, what is held back and why, and two buttons."""
+"""What a data officer sees: exactly what would leave, how much noise is in it, what it costs, and two buttons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from radocraft.privacy.pending import Pending
+from radocraft.parts import Part
+from radocraft.peer import Pending
 from radocraft.report.bars import stacked_bar
 from radocraft.report.markup import Child, tag
 from radocraft.report.numbers import day, plain, size
@@ -32,9 +33,10 @@ class Form:
 
 def review_page(waiting: Pending, form: Form, nonce: str) -> str:
     """The page, as HTML."""
-    sections = [_leaving(waiting), _holding(waiting), _cells(waiting), _decision(form)]
+    part = waiting.content
+    sections = [_leaving(waiting, part), _cells(part), _decision(form)]
     foot = [tag("p", "Served by radocraft on this machine alone, from the pending file; nothing has left.")]
-    return document(f"Review of {waiting.part.peer} · radocraft", _head(waiting, form), sections, foot, nonce)
+    return document(f"Review of {part.peer} · radocraft", _head(waiting, part, form), sections, foot, nonce)
 
 
 def closing_page(title: str, words: str, nonce: str) -> str:
@@ -43,143 +45,94 @@ def closing_page(title: str, words: str, nonce: str) -> str:
     return document(f"{title} · radocraft", head, [], [tag("p", "You can close this window.")], nonce)
 
 
-def _head(waiting: Pending, form: Form) -> Iterator[Child]:
-    facts, metadata = waiting.facts, waiting.part.metadata
+def _head(waiting: Pending, part: Part, form: Form) -> Iterator[Child]:
+    metadata, policy = part.metadata, part.metadata["policy"]
     yield tag("p", "Waits for review", class_="eyebrow")
-    yield tag("h1", f"May this leave {waiting.part.peer}?")
+    yield tag("h1", f"May this leave {part.peer}?")
     if form.problem:
         yield tag("p", form.problem, class_="problem", role="alert")
     yield tag(
         "p",
-        f"Sums of {metadata['rows']:,} rows of “{facts['table']}”, for the contract “{metadata['contract']}”. "
+        f"Sums of {metadata['rows']:,} rows of “{waiting.line.table}”, for the contract “{waiting.line.contract}”. "
         "Everything below is what the file holds; no row is in it.",
         class_="lead",
     )
+    noise = [(name.capitalize(), *_halves(words)) for name, words in waiting.noise.items()]
     yield key_figures(
         [
-            ("Rows behind it", f"{metadata['rows']:,}", f"in {waiting.part.table.num_rows:,} cells"),
-            ("Smallest cell", f"{facts['smallest_cell']:,}", f"rows; the limit is {facts['limit']:,}"),
-            ("Held back", f"{facts['rolled_up']['blocks']:,}", "blocks, shown only inside coarser cells"),
-            ("Would leave", size(waiting.part.nbytes), f"{len(metadata['columns']):,} private columns"),
+            ("Rows behind it", f"{metadata['rows']:,}", f"in {part.table.num_rows:,} cells"),
+            *noise,
+            ("Rolled up", f"{policy['rolled_up']:,}", "blocks, shown only inside coarser cells"),
+            ("Would leave", size(part.nbytes), f"{len(metadata['columns']):,} private columns"),
         ]
     )
 
 
-def _leaving(waiting: Pending) -> Section:
-    metadata, facts = waiting.part.metadata, waiting.facts
-    told: list[tuple[str, Child]] = [
-        ("Guarantee", metadata["policy"]["guarantee"]),
-        ("Policy", metadata["policy"]["mode"]),
-        ("Contract", [f"{metadata['contract']} (", tag("code", metadata["fingerprint"][:16]), ")"]),  # type: ignore[list-item]
+def _halves(words: str) -> tuple[str, str]:
+    """A figure and what it is of: ``4.2`` and ``at delta 1e-06``."""
+    figure, _, rest = words.removeprefix("at least ").partition(" ")
+    return figure.rstrip(":"), rest
+
+
+def _leaving(waiting: Pending, part: Part) -> Section:
+    metadata, line = part.metadata, waiting.line
+    facts: list[tuple[str, Child]] = [
+        ("Guarantee", line.policy),
+        *((name.capitalize(), words) for name, words in waiting.noise.items()),
+        ("Contract", [f"{line.contract} (", tag("code", line.fingerprint[:16]), ")"]),  # type: ignore[list-item]
         ("Made", f"{day(metadata['created'])} by radocraft {metadata['radocraft']}"),
-        ("Also holds", "one matrix of second moments over the whole table, centre and scale of each column"),
-        ("Ledger", facts["ledger"]),
-        ("Hash", tag("code", metadata["hash"][:32])),
+        ("Also holds", "second moments of the columns by label, centre and scale of each column"),
+        ("Ledger", [f"{waiting.note.ledger}, head ", tag("code", waiting.head[:16])]),  # type: ignore[list-item]
+        ("Hash", tag("code", line.file[:32])),
     ]
     card = tag(
         "div",
         tag("h3", "The release"),
-        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in told], class_="facts"),
+        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
         tag(
             "p", tag("a", "Download the part as it would leave", href="/part.parquet", download=True), class_="download"
         ),
         class_="card",
     )
-    rows = np.asarray(waiting.part.table.column("rows").to_numpy(), dtype=np.float64)
-    chart = sizes(np.maximum(rows, 1.0), "cell", "How many cells hold how many rows.")
-    return Section("leaves", "What would leave", [tag("div", card, chart, class_="pair"), *_gauges(facts)])
+    rows = np.asarray(part.table.column("rows").to_numpy(), dtype=np.float64)
+    chart = sizes(np.maximum(rows, 1.0), "cell", "How many cells hold how many rows, noise included.")
+    return Section(
+        "leaves", "What would leave", [tag("div", card, chart, class_="pair"), *_budget(waiting), *_notes(metadata)]
+    )
 
 
-def _gauges(facts: dict[str, Any]) -> Iterator[Element]:
-    if facts["budget"]:
-        before, after = facts["budget"]["before"], facts["budget"]["after"]
-        shares = [("spent before", before), ("this release", after - before), ("left for life", max(1.0 - after, 0.0))]
-        label = "; ".join(f"{name} {share:.0%}" for name, share in shares)
-        legend = [
-            tag("li", tag("span", class_=f"swatch {kind}"), f"{name} {share:.0%}")
-            for (name, share), kind in zip(shares, _SHADES, strict=True)
-        ]
-        words = "Of the budget for the life of this table. It is spent by asking, whether or not the release leaves."
-        yield tag(
-            "div",
-            tag("h3", "Privacy budget"),
-            tag("p", words, class_="muted"),
-            stacked_bar(shares, f"Budget: {label}", _SHADES),
-            tag("ul", legend, class_="legend"),
-            class_="card",
-        )
-    if facts["largest_shares"]:
-        rows = [
-            (name, Cell(f"{share:.0%}", share))
-            for name, share in sorted(facts["largest_shares"].items(), key=_by_share)
-        ]
-        yield tag(
-            "div",
-            tag("h3", "Largest contributors"),
-            tag(
-                "p",
-                "The largest share one row has in a cell's sum, by column. This table does not leave.",
-                class_="muted",
-            ),
-            scrolling(table(("Column", "#Largest share"), rows), "Largest contributors"),
-            class_="card",
-        )
+def _budget(waiting: Pending) -> Iterator[Element]:
+    before, after = waiting.before, waiting.after
+    if before is None or after is None:
+        return
+    spent, now = min(before.share, 1.0), min(after.share, 1.0)
+    shares = [("spent before", spent), ("this release", now - spent), ("left for life", 1.0 - now)]
+    label = "; ".join(f"{name} {share:.0%}" for name, share in shares)
+    legend = [
+        tag("li", tag("span", class_=f"swatch {kind}"), f"{name} {share:.0%}")
+        for (name, share), kind in zip(shares, _SHADES, strict=True)
+    ]
+    yield tag(
+        "div",
+        tag("h3", "Budget for the life of this table"),
+        tag("p", "It is spent by asking, whether or not the release leaves.", class_="muted"),
+        stacked_bar(shares, f"Budget: {label}", _SHADES),
+        tag("ul", legend, class_="legend"),
+        tag("p", f"Before: {before.spent}. With this release: {after.spent}. Remains: {after.remains}."),
+        class_="card",
+    )
 
 
 _SHADES = ("piece-3", "piece-0", "rest")
 
 
-def _by_share(item: tuple[str, float]) -> float:
-    return -item[1]
+def _notes(metadata: dict[str, Any]) -> Iterator[Element]:
+    if metadata["notes"]:
+        yield tag("div", tag("h3", "Notes"), tag("ul", [tag("li", note) for note in metadata["notes"]]), class_="card")
 
 
-def _holding(waiting: Pending) -> Section:
-    facts = waiting.facts
-    blocks, rows, held = facts["rolled_up"]["blocks"], facts["rolled_up"]["rows"], facts.get("held_back", [])
-    children: list[Child] = [
-        tag(
-            "p",
-            f"{blocks:,} blocks ({rows:,} rows) do not leave under their own signature."
-            if blocks
-            else "Every block leaves under its own signature: all are large enough.",
-            class_="lead",
-        )
-    ]
-    if held:
-        names = _shared(waiting)
-        lines = [
-            (_signature(names, one["signature"]), one["label"], _signature(names, one["leaves_as"]), one["reason"])
-            for one in held
-        ]
-        grid = table(("Block", "Label", "Leaves as", "Reason"), lines, sortable=True)
-        grid.set("id", "held")
-        more = f"The first {len(held):,} of {blocks:,}." if len(held) < blocks else None
-        children.append(
-            tag(
-                "div",
-                search("held", "Find a block"),
-                scrolling(grid, "Blocks held back"),
-                tag("p", more, class_="muted small") if more else None,
-                class_="card",
-            )
-        )
-    if facts["notes"]:
-        children.append(
-            tag("div", tag("h3", "Notes"), tag("ul", [tag("li", note) for note in facts["notes"]]), class_="card")
-        )
-    return Section("held-back", "What is held back", children)
-
-
-def _shared(waiting: Pending) -> list[str]:
-    return [name.removeprefix("shared:") for name in waiting.part.table.column_names if name.startswith("shared:")]
-
-
-def _signature(names: list[str], codes: list[str]) -> str:
-    return ", ".join(f"{name} {code}" for name, code in zip(names, codes, strict=True)) or "all rows"
-
-
-def _cells(waiting: Pending) -> Section:
-    part = waiting.part.table
+def _cells(released: Part) -> Section:
+    part = released.table
     names = [name for name in part.column_names if name != "rows" and not name.startswith("shared-sum:")]
     shown = max(_NUMBERS // (len(names) + 1), _FEWEST)
     smallest = part.sort_by("rows").slice(0, shown)

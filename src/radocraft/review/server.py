@@ -22,8 +22,8 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from radocraft.errors import RadocraftError
-from radocraft.privacy.pending import Pending
-from radocraft.review.conclusion import Conclusion, Verdict, conclude, destination
+from radocraft.ledger import Verdict
+from radocraft.peer import Conclusion, Pending, conclude, destination
 from radocraft.review.page import Form, closing_page, review_page
 
 LOOPBACK = "127.0.0.1"
@@ -217,9 +217,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_part(self) -> None:
         sink = io.BytesIO()
-        self.server.review.waiting.part.stream(sink)
+        self.server.review.waiting.content.stream(sink)
         body = sink.getvalue()
-        name = f"{self.server.review.waiting.part.metadata['hash'][:16]}.part.parquet"
+        name = f"{self.server.review.waiting.line.file[:16]}.part.parquet"
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "application/vnd.apache.parquet")
         self.send_header("Content-Disposition", f'attachment; filename="{name}"')

@@ -1,28 +1,25 @@
-"""Carrying out a decision: into the ledger first, then what waited leaves or does not."""
+"""Carrying out a person's decision: into the ledger first, then what waited leaves or does not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from radocraft.errors import FileError
-from radocraft.privacy.pending import Pending
+from radocraft.ledger import Verdict
+from radocraft.peer.pending import Pending
 from radocraft.storage import check_place
-from radocraft.telling import WaitingScores
-
-Verdict = Literal["approval", "refusal"]
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What was decided, by whom, and the part that was written; None if it was refused."""
+    """What was decided, by whom, and the file that was written; None if it was refused."""
 
     verdict: Verdict
     name: str
     part: Path | None
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, str | None]:
         """The conclusion for machines."""
         return {"decision": self.verdict, "name": self.name, "part": str(self.part) if self.part else None}
 
@@ -35,35 +32,25 @@ def conclude(pending: Path, verdict: Verdict, name: str, reason: str, output: Pa
     pending
         The file that waits; it is removed once the decision is carried out.
     verdict
-        "approval" lets the part leave, "refusal" keeps it back for good.
+        "approval" lets the file leave, "refusal" keeps it back for good.
     name, reason
         Who decides and why; both go into the ledger.
     output
-        Where to write an approved part; the pending file's name without ``.pending`` if None.
+        Where to write an approved file; the pending file's name without ``.pending`` if None.
     """
     target = destination(pending, output)
-    waiting = read_waiting(pending)
+    waiting = Pending.read(pending)
     if verdict == "approval":
         check_place(target)
-    waiting.decide(verdict, name, reason)
+    decision = waiting.decide(verdict, name, reason)
     if verdict == "approval":
         waiting.let_out(target)
     pending.unlink()
-    return Conclusion(verdict, name, target if verdict == "approval" else None)
-
-
-def read_waiting(pending: Path) -> Pending | WaitingScores:
-    """What waits in a file: a part, or counts of scores."""
-    try:
-        with pending.open("rb") as file:
-            counts = file.read(1) == b"{"
-    except OSError as error:
-        raise FileError(f"Cannot read '{pending}': {error.strerror}. Check the path.") from error
-    return WaitingScores.read(pending) if counts else Pending.read(pending)
+    return Conclusion(verdict, decision.name, target if verdict == "approval" else None)
 
 
 def destination(pending: Path, output: Path | None) -> Path:
-    """Where an approved part goes."""
+    """Where an approved file goes."""
     target = output or Path(str(pending).removesuffix(".pending"))
     if target == pending:
         raise FileError(f"'{pending}' does not end in .pending, so the part needs a name. Say where: --output FILE.")

@@ -1,0 +1,57 @@
+"""Parts and scores, as the road sees them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from radocraft.errors import FileError
+from radocraft.ledger import What
+from radocraft.parts import Part
+from radocraft.peer.outgoing import Facts, Form
+from radocraft.telling import Told
+
+
+def _describe_part(part: Part) -> Facts:
+    metadata, cells = part.metadata, part.table.num_rows
+    rows = int(metadata["rows"])
+    return Facts(
+        hash=str(metadata["hash"]),
+        rows=rows,
+        cells=cells,
+        guarantee=str(metadata["policy"]["guarantee"]),
+        summary=f"{rows:,} rows summed into {cells:,} cells",
+    )
+
+
+def _describe_scores(scores: Told) -> Facts:
+    bins = sum(map(len, scores.rows))
+    return Facts(
+        hash=hashlib.sha256(scores.encode()).hexdigest(),
+        rows=scores.total,
+        cells=bins,
+        guarantee=scores.guarantee,
+        summary=f"{scores.total:,} rows counted in {bins:,} bins of {len(scores.blocks):,} blocks",
+    )
+
+
+def _read_scores(file: IO[bytes], name: str) -> Told:
+    try:
+        return Told.model_validate_json(file.read())
+    except (ValidationError, RecursionError) as error:
+        raise FileError(f"'{name}' holds no counts of scores. Count anew, or check the path.") from error
+
+
+def _write_scores(scores: Told, file: IO[bytes]) -> None:
+    file.write(scores.encode())
+
+
+PARTS = Form("part", Part.read, Part.stream, _describe_part)
+SCORES = Form("scores", _read_scores, _write_scores, _describe_scores)
+
+
+def form_of(what: What) -> Form[Any]:
+    """The form of a kind of file."""
+    return SCORES if what == "scores" else PARTS

@@ -1,0 +1,56 @@
+"""The second round: counts of a model's scores leave by the same road as parts."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from radocraft.gate.policy import Policy
+from radocraft.model import Model
+from radocraft.peer.forms import SCORES
+from radocraft.peer.outgoing import Drawn
+from radocraft.peer.road import Errand, Say, log, send
+from radocraft.peer.sharing import table_name_of
+from radocraft.second_round import check_scope, count_scores, tell_counts
+from radocraft.sources import open_source
+from radocraft.telling import Told, identity
+
+
+def share_scores(
+    table: Any,
+    model: Model,
+    peer: str,
+    *,
+    policy: Policy | None = None,
+    output: str | Path | None = None,
+    name: str | None = None,
+    job: str | None = None,
+    say: Say = log.warning,
+) -> Told:
+    """Count how a peer's share of a model's scores is spread, and write what may leave of that.
+
+    Parameters
+    ----------
+    table, peer, policy, output, name, job, say
+        As for `share`.
+    model
+        What `learn` gave.
+    """
+    policy = policy or Policy()
+    check_scope(model, peer, policy)
+    errand = None
+    if output is not None:
+        named = policy.table or name or table_name_of(table, peer)
+        errand = Errand(SCORES, model.contract, peer, policy, named, Path(output), job, say)
+        errand.check()
+    counts = count_scores(open_source(table), model, peer)
+
+    def draw(head: str | None) -> Drawn[Told]:
+        told = tell_counts(counts, model, peer, policy)
+        return Drawn(told, told.spend)
+
+    if errand is None:
+        return draw(None).content
+    digest = hashlib.sha256(identity(model).encode() + repr(counts.shape).encode() + counts.tobytes())
+    return send(errand, digest.hexdigest(), draw)
