@@ -7,7 +7,7 @@ from radocraft.example import example_peers
 from radocraft.learn import learn
 from radocraft.model import Model, explain, predict
 from radocraft.offer import let_go, make_release
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.report import report
 from radocraft.second_round import recalibrate, tell_scores

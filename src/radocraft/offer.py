@@ -20,7 +20,7 @@ from radocraft.contributors import find_contributors
 from radocraft.craft import craft
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal
 from radocraft.labelling import label_rows
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, Release, release
 from radocraft.privacy.ledger import Entry, Ledger
 from radocraft.privacy.noise import release_private

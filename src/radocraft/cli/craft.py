@@ -10,7 +10,7 @@ import typer
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.offer import let_go, make_release, pending_path
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.pieces import Bound
 from radocraft.policy import Policy
 from radocraft.report.numbers import size

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from radocraft.errors import FileError, PolicyRefusal
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, Release
 from radocraft.privacy.ledger import Entry, Ledger
 from radocraft.privacy.record import Beside

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from radocraft.errors import PolicyRefusal
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, Release
 from radocraft.privacy.differencing import check_difference, trace
 from radocraft.privacy.joint import check_together
