@@ -145,6 +145,7 @@ def check_numbers(cells: Cells, contract: Contract, private: Floats, hidden: Flo
         mine = np.flatnonzero(which == at)
         if len(mine):
             _check_size(cells, mine, private[at], np.maximum(low**2, high**2), norm)
+            _check_squares(cells, contract, mine, np.diag(private[at]))
             _check_scatter(cells, mine, _with_hidden(private[at], hidden[at], columns[at]), unknown[:, columns[at]])
         elif (np.abs(private[at]) > _SDS * cells.levels.moments).any():
             raise broken(cells.peer, f"it has moments of the label '{label}', and no rows")
@@ -236,6 +237,22 @@ def _check_size(cells: Cells, mine: Ints, private: Floats, squares: Floats, norm
     columns = (inside < -room) | (inside > rows * squares * (1 + _CLOSE) + room)
     if columns.any() or inside.sum() > rows * norm**2 * (1 + _CLOSE) + room * len(private) ** 0.5:
         raise broken(cells.peer, "its moments are larger than so many rows can have, or negative")
+
+
+def _check_squares(cells: Cells, contract: Contract, mine: Ints, squares: Floats) -> None:
+    """0 and 1 are their own squares, those of truth values are 1, and less of rows that were scaled down."""
+    levels, features = cells.levels, contract.summed(cells.peer)
+    room = _SDS * (levels.moments + _shared_level(cells) * len(mine) ** 0.5)
+    for at, column in enumerate(summed_columns(contract, cells.peer)):
+        if isinstance(features[column.feature], Categorical):
+            most = float(cells.sums[mine, at].sum())
+        elif isinstance(features[column.feature], Boolean):
+            most = float(cells.present[mine, at].sum())
+        else:
+            continue
+        close = room + _CLOSE * most
+        if squares[at] > most + close or (not levels.moments and squares[at] < most - close):
+            raise broken(cells.peer, f"the moments of '{column.name}' are not those of so many rows")
 
 
 def _with_hidden(private: Floats, hidden: Floats, columns: Ints) -> Floats:

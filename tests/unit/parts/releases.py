@@ -15,7 +15,6 @@ from radocraft.encoding import summed_columns
 from radocraft.features import Boolean, Categorical
 from radocraft.gate.account import Spend
 from radocraft.gate.policy import Policy
-from radocraft.labels import Number
 
 CONTRACT = """
 name = "risk"
@@ -84,7 +83,8 @@ def make(
         [rng.choice(len(s.codes), rows, p=_skewed(len(s.codes))) for s in contract.shared]
         or [np.empty((rows, 0), dtype=np.int64)]
     ).reshape(rows, len(contract.shared))
-    labels = rng.choice([*contract.label_codes("bank")], rows)
+    names = [*contract.label_codes("bank")]
+    labels = rng.choice(names, rows, p=_skewed(len(names)))
     values, gone = _values(contract, rng, labels, exact=not noise)
     cell_codes = _rolled_up(codes, labels, min_rows)
     group = number_rows(np.column_stack([cell_codes, labels]))
