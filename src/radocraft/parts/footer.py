@@ -12,43 +12,55 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from radocraft.errors import FileError
+from radocraft.parts.thrift import Struct, Thrift, Value, items, numbers
 
 KEY = b"radocraft"
 WORDS = ("shared:", "label")
 _TYPES = {"sum:": pa.float64(), "shared-sum:": pa.float64(), "present:": pa.int64(), "rows": pa.int64()}
-_ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
+_MAGIC = b"PAR1"
+_ZSTD = 6
+_ENCODINGS = {0, 2, 3, 4, 8}  # plain, dictionary (old and new), runs, packed bits
 _FREE, _TIMES = 2**28, 100  # a part of n bytes may unpack to 256 MB + 100 n
 _METADATA = 100_000_000
 _COLUMNS = 50_000
+_VALUES = 5_000_000
 _HEADER = 1024
-_DEPTH = 8
 _UNREADABLE = (
     *(OSError, pa.ArrowException, ValueError, TypeError, KeyError, IndexError, RuntimeError),
     *(OverflowError, MemoryError, AssertionError),
 )
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A part file whose outside is sound: the table, and the JSON text beside it."""
+
+    file: pq.ParquetFile
+    text: bytes
+
+
 @contextmanager
-def opened(path: str | Path | IO[bytes], name: str) -> Iterator[pq.ParquetFile]:
+def opened(path: str | Path | IO[bytes], name: str) -> Iterator[Opened]:
     """The file, its outside checked; whatever goes wrong while it is open is an error of ours."""
     source = _regular_file(path, name) if isinstance(path, str | Path) else path
     try:
         size = source.seek(0, os.SEEK_END)
-        limits = {"thrift_string_size_limit": _METADATA, "thrift_container_size_limit": 50 * _COLUMNS}
-        with pq.ParquetFile(source, pre_buffer=False, **limits) as file:
-            metadata = file.metadata
-            _check_columns(file, name)
-            _check_sizes(metadata, source, size, name)
-        words = [column for column in file.schema_arrow.names if column.startswith(WORDS)]
-        with pq.ParquetFile(source, metadata=metadata, read_dictionary=words, pre_buffer=False) as file:
-            yield file
+        footer = _footer(source, size)
+        text = _text(footer, name)
+        _check_sizes(footer, source, size, name)
+        limits = {"thrift_string_size_limit": _METADATA, "thrift_container_size_limit": _VALUES, "pre_buffer": False}
+        with pq.ParquetFile(source, **limits) as file:
+            words = _check_columns(file, name)
+        with pq.ParquetFile(source, read_dictionary=words, **limits) as file:
+            yield Opened(file, text)
     except _UNREADABLE as error:
         raise FileError(
             f"'{name}' is not a readable part: it is cut short or something else. Ask the peer for it again."
@@ -80,123 +92,95 @@ def _regular_file(path: str | Path, name: str) -> IO[bytes]:
     return os.fdopen(handle, "rb")
 
 
-def _check_columns(file: pq.ParquetFile, name: str) -> None:
-    """Every column once, flat, and of its type."""
-    found = {*(file.metadata.metadata or {})}
-    if KEY not in found:
+def _footer(source: IO[bytes], size: int) -> Struct:
+    """Parquet's FileMetaData by field number: 2 schema, 3 rows, 4 row groups, 5 metadata."""
+    source.seek(0)
+    first = source.read(4)
+    source.seek(max(0, size - 8))
+    end = source.read(8)
+    length = int.from_bytes(end[:4], "little")
+    if first != _MAGIC or end[4:] != _MAGIC or not 0 < length <= min(size - 12, 2 * _METADATA):
+        raise ValueError("not Parquet")
+    source.seek(size - 8 - length)
+    thrift = Thrift(source.read(length), most=_VALUES)
+    footer = thrift.struct()
+    if thrift.at != length:
+        raise ValueError("more than a footer")
+    return footer
+
+
+def _text(footer: Struct, name: str) -> bytes:
+    """The value under our key, which must be the only one: others change how Arrow reads."""
+    pairs = items(footer, 5) if 5 in footer else []
+    if KEY not in [pair.get(1) for pair in pairs if isinstance(pair, dict)]:
         raise FileError(f"'{name}' is not a readable part: it is another Parquet file. Check the path.")
-    if found != {KEY}:
+    if len(pairs) > 1:
         raise refused(name, "it has further metadata")
-    schema = file.schema_arrow
-    if len({*schema.names}) < len(schema.names) or len(schema.names) > _COLUMNS:
-        raise refused(name, "a column is there twice, or there are far too many")
-    if len(schema.names) != file.metadata.num_columns:
-        raise refused(name, "a column is nested")
-    for column, kind in zip(schema.names, schema.types, strict=True):
-        wanted = pa.string() if column.startswith(WORDS) else _wanted(column)
-        if kind != wanted:
-            raise refused(name, f"it has a column of another name or type than a part's ({kind})")
+    text = pairs[0].get(2) if isinstance(pairs[0], dict) else None
+    if not isinstance(text, bytes) or len(text) > _METADATA:
+        raise refused(name, "its metadata is no text, or far too much")
+    return text
 
 
-def _wanted(column: str) -> pa.DataType | None:
-    kinds = (kind for start, kind in _TYPES.items() if column == start or (":" in start and column.startswith(start)))
-    return next(kinds, None)
-
-
-def _check_sizes(metadata: pq.FileMetaData, source: Any, size: int, name: str) -> None:
+def _check_sizes(footer: Struct, source: IO[bytes], size: int, name: str) -> None:
     """No more rows, row groups, pages and unpacked bytes than a part of this size can need."""
-    rows, groups = metadata.num_rows, metadata.num_row_groups
-    if not rows or not metadata.num_columns:
+    (rows,), groups, columns = numbers(footer, 3), items(footer, 4), len(items(footer, 2)) - 1
+    if not rows or columns < 1:
         raise refused(name, "it has no cells")
-    if not 0 < groups <= 1 + rows // 50_000:
-        raise refused(name, "it is cut into far too many pieces")
-    allowed = _FREE + _TIMES * size
-    needed = 8 * rows * metadata.num_columns
-    if rows < 0 or needed > allowed:
+    if columns > _COLUMNS or not 0 < len(groups) <= 1 + rows // 50_000:
+        raise refused(name, "it has far too many columns, or is cut into far too many pieces")
+    allowed, needed, counted = _FREE + _TIMES * size, 8 * rows * columns, 0
+    if needed > allowed:
         raise refused(name, f"its {size:,} bytes would unpack to {needed:,}")
-    counted = 0
-    for group in map(metadata.row_group, range(groups)):
-        counted += group.num_rows
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.compression != "ZSTD" or not {*chunk.encodings} <= _ENCODINGS:
-                raise refused(name, "it is packed in another way")
-            if chunk.num_values != group.num_rows or chunk.total_compressed_size > size:
-                raise refused(name, "the sizes in its footer contradict each other")
-            needed += _unpacked(source, chunk, name)
+    for group in groups:
+        (inside,), chunks = numbers(group, 3), items(group, 1)
+        if len(chunks) != columns:
+            raise refused(name, "a column is nested")
+        counted += inside
+        for chunk in chunks:
+            needed += _unpacked(source, chunk, inside, name)
             if needed > allowed:
                 raise refused(name, f"its {size:,} bytes would unpack to {needed:,}")
     if counted != rows:
         raise refused(name, "the sizes in its footer contradict each other")
 
 
-def _unpacked(source: Any, chunk: pq.ColumnChunkMetaData, name: str) -> int:
-    """To how many bytes a column's pages unpack, as they say themselves; Arrow believes them."""
-    at, packed, out = chunk.data_page_offset, chunk.total_compressed_size, 0
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset and chunk.dictionary_page_offset < at:
-        at = chunk.dictionary_page_offset
-    end = at + packed
-    for _ in range(16 + chunk.num_values // 1000):
+def _unpacked(source: IO[bytes], chunk: Value, rows: int, name: str) -> int:
+    """To how many bytes a column's pages unpack, as they say themselves: Arrow believes them."""
+    if not isinstance(chunk, dict) or 1 in chunk or not isinstance(column := chunk.get(3), dict):
+        raise refused(name, "a column is in another file")
+    codec, values, packed, at = numbers(column, 4, 5, 7, 9)
+    if codec != _ZSTD or any(encoding not in _ENCODINGS for encoding in items(column, 2)):
+        raise refused(name, "it is packed in another way")
+    if values != rows:
+        raise refused(name, "the sizes in its footer contradict each other")
+    (words,) = numbers(column, 11) if 11 in column else (0,)
+    at = words if 0 < words < at else at
+    end, out = at + packed, 0
+    for _ in range(16 + rows // 1000):
         if at >= end:
             break
         source.seek(at)
-        length, compressed, unpacked = _page(source.read(_HEADER))
-        at += length + compressed
-        out += length + unpacked
+        thrift = Thrift(source.read(_HEADER))
+        unpacked, compressed = numbers(thrift.struct(), 2, 3)
+        at += thrift.at + compressed
+        out += thrift.at + unpacked
     if at != end:
         raise refused(name, "its pages and its footer contradict each other")
     return out
 
 
-def _page(header: bytes) -> tuple[int, int, int]:
-    """Length of a page's header, and the page's bytes packed and unpacked (Thrift's compact protocol)."""
-    thrift = _Thrift(header)
-    fields = thrift.struct()
-    unpacked, packed = fields[2], fields[3]
-    if unpacked is None or packed is None or min(unpacked, packed) < 0:
-        raise ValueError("a page without its size")
-    return thrift.at, packed, unpacked
+def _check_columns(file: pq.ParquetFile, name: str) -> list[str]:
+    """Every column once, flat, and of its type; gives those that hold words."""
+    schema = file.schema_arrow
+    if len({*schema.names}) < len(schema.names):
+        raise refused(name, "a column is there twice")
+    for column, kind in zip(schema.names, schema.types, strict=True):
+        if kind != (pa.string() if column.startswith(WORDS) else _wanted(column)):
+            raise refused(name, f"it has a column of another name or type than a part's ({kind})")
+    return [column for column in schema.names if column.startswith(WORDS)]
 
 
-class _Thrift:
-    """Reads just enough of Thrift's compact protocol to walk over a page's header."""
-
-    def __init__(self, content: bytes) -> None:
-        self.content, self.at = content, 0
-
-    def byte(self) -> int:
-        self.at += 1
-        return self.content[self.at - 1]
-
-    def varint(self) -> int:
-        out = 0
-        for shift in range(0, 70, 7):
-            byte = self.byte()
-            out |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return out
-        raise ValueError("a number too long")
-
-    def struct(self, depth: int = 0) -> dict[int, int | None]:
-        """Fields by number; those that are no whole numbers are walked over."""
-        fields: dict[int, int | None] = {}
-        number = 0
-        while byte := self.byte():
-            if byte < 0x10:
-                raise ValueError("fields in a strange order")
-            number += byte >> 4
-            fields[number] = self.value(byte & 0x0F, depth)
-        return fields
-
-    def value(self, kind: int, depth: int) -> int | None:
-        """One value of a kind."""
-        if depth > _DEPTH:
-            raise ValueError("too deep")
-        if kind in (4, 5, 6):
-            number = self.varint()
-            return (number >> 1) ^ -(number & 1)
-        if kind == 12:
-            self.struct(depth + 1)
-        elif kind not in (1, 2):
-            length = {3: 1, 7: 8}[kind] if kind != 8 else self.varint()
-            self.at += length
-        return None
+def _wanted(column: str) -> pa.DataType | None:
+    kinds = (kind for start, kind in _TYPES.items() if column == start or (":" in start and column.startswith(start)))
+    return next(kinds, None)

@@ -48,7 +48,7 @@ from radocraft.encoding import summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.gate.account import epsilon_of
 from radocraft.parts.check import broken, check_agreed, check_column, check_keys, check_numbers
-from radocraft.parts.footer import KEY, WORDS, opened, refused
+from radocraft.parts.footer import KEY, WORDS, Opened, opened, refused
 from radocraft.parts.metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label
 from radocraft.parts.sign import sign
 from radocraft.parts.table import codes_of, labels_of, matrix_of, present_of, shared_sums_of, tabulate
@@ -100,7 +100,7 @@ class Part:
                 yield column, values
 
         with opened(path, name) as file:
-            metadata = _check(file, kept(_each_column(file)), name)
+            metadata = _check(file, kept(_each_column(file.file)), name)
         return cls(pa.table(columns), metadata, Path(path).stat().st_size if isinstance(path, str | Path) else None)
 
     @classmethod
@@ -108,7 +108,7 @@ class Part:
         """Check a part as `read` does, one column at a time; gives its metadata alone."""
         name = name or str(path)
         with opened(path, name) as file:
-            return _check(file, _each_column(file), name)
+            return _check(file, _each_column(file.file), name)
 
     def signed(self, private: bytes) -> Part:
         """The same part with a signature by a private key in PEM."""
@@ -232,9 +232,9 @@ def _each_column(file: pq.ParquetFile) -> Iterator[tuple[str, pa.ChunkedArray]]:
         yield name, file.read([name]).column(name)
 
 
-def _check(file: pq.ParquetFile, columns: Iterable[tuple[str, pa.ChunkedArray]], name: str) -> dict[str, Any]:
+def _check(file: Opened, columns: Iterable[tuple[str, pa.ChunkedArray]], name: str) -> dict[str, Any]:
     """The metadata, if format, hash and every field and column are as they should be."""
-    metadata = parse(file.metadata.metadata[KEY])
+    metadata = parse(file.text)
     if metadata.get("format") != FORMAT:
         given = str(metadata.get("format"))[:20]
         raise FileError(f"'{name}' has format {ascii(given)[1:-1]}; this version of radocraft reads {FORMAT}.")
