@@ -34,7 +34,7 @@ from radocraft.net.identity import Identity
 from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Fetch, Request
 from radocraft.net.station import Station
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Release
 
 COLUMNS = 100

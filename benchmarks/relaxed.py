@@ -32,7 +32,7 @@ from radocraft.labelling import label_rows
 from radocraft.learners.matching import USUAL_CAUTION, fit_matching
 from radocraft.offer import make_release
 from radocraft.outcome import Outcome
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.ranking import Ranking
 from radocraft.study.domains import DOMAINS, file_of, load_table, read_csv

@@ -23,7 +23,7 @@ from radocraft.contract import Contract
 from radocraft.learners import Fit, fit_matching
 from radocraft.learners.matching import USUAL_CAUTION, Ridge
 from radocraft.outcome import Outcome
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.progress import Progress, quiet
 
 MOST = 64
@@ -119,7 +119,7 @@ def _regrouped(cells: Cells, contract: Contract, order: list[int], kept: int) ->
     columns = np.concatenate([columns, np.arange(len(columns), cells.shared.shape[1])])  # a numeric label stays last
     width = len(cells.columns)
     pick = np.concatenate([np.arange(width), width + columns, [width + len(columns)]])
-    moved = replace(cells, shared=cells.shared[:, columns], moments=cells.moments[np.ix_(pick, pick)])
+    moved = replace(cells, shared=cells.shared[:, columns], by_label=cells.by_label[:, pick][:, :, pick])
     return moved.grouped(codes)
 
 

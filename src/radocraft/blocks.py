@@ -29,7 +29,7 @@ from radocraft.cells import ROLLED, Cells, locate
 from radocraft.contract import Contract
 from radocraft.errors import LearnError
 from radocraft.labels import Number
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.proportions import Method, with_labels
 from radocraft.units import label_as_shared, pooled_units, same_units
 

@@ -9,13 +9,17 @@ signature: the codes before the first "any" are known, those after it are not.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, hstack
+from scipy.sparse import coo_array, csr_array, diags_array
 
-from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
+from radocraft.arrays import Floats, Ints, Truths, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
 from radocraft.encoding import Column, Constants, summed_columns
+from radocraft.features import ANY
+from radocraft.labels import ANY_LABEL, Number
 from radocraft.tally import Tally
 
 ROLLED = -1
@@ -23,8 +27,30 @@ _CONSTANT = 1e-12
 
 
 @dataclass(frozen=True)
+class Levels:
+    """Standard deviations of the noise in each number of some cells; all 0 where there is none.
+
+    Parameters
+    ----------
+    rows
+        In each count of rows.
+    sums
+        In each sum, of a private or a shared column.
+    hidden
+        In each product of a shared column, summed over the cells that hide its code.
+    moments
+        In each second moment of two private columns.
+    """
+
+    rows: float = 0.0
+    sums: float = 0.0
+    hidden: float = 0.0
+    moments: float = 0.0
+
+
+@dataclass(frozen=True)
 class Cells:
-    """One peer's sums by cell and moments over its table.
+    """One peer's sums by cell and moments by label.
 
     Parameters
     ----------
@@ -38,14 +64,12 @@ class Cells:
         Per cell and private column: sum of the values, number of values present.
     shared
         Per cell and shared column of the model: sum of the encodings, sparse since most are 0.
-    moments
-        Over the table: second moments of (private columns, shared columns, 1).
+    by_label
+        Second moments of (private columns, shared columns, 1), one matrix for each label of `moment_labels`.
+    levels
+        How much noise is in all of these.
     constants
         What the contract leaves to the peer's data; see `settle`.
-    noise
-        Standard deviation of the noise in each second moment of two private columns; 0 without noise.
-    total_noise
-        The same of the sum of a private column over all rows.
     """
 
     peer: str
@@ -58,10 +82,15 @@ class Cells:
     sums: Floats
     present: Ints
     shared: csr_array
-    moments: Floats
+    by_label: Floats
+    levels: Levels = Levels()
     constants: Constants = field(default_factory=dict)
-    noise: float = 0.0
-    total_noise: float = 0.0
+
+    @cached_property
+    def moments(self) -> Floats:
+        """Second moments over the whole table, whatever the label."""
+        out: Floats = self.by_label.sum(axis=0)
+        return out
 
     @property
     def total(self) -> int:
@@ -100,48 +129,124 @@ def locate(cell_codes: Ints, cell_labels: Ints, codes: Ints, labels: Ints) -> In
     return found
 
 
-def standardise(tally: Tally, contract: Contract) -> Cells:
-    """The tally's blocks in the model's units: (x - centre) / scale, 0 where x is missing.
+class Summed(Protocol):
+    """What `assemble` has to know of cells."""
 
-    Centre and scale are the contract's constants, else the mean and standard
-    deviation of the peer's present values (1 for a column that is constant).
+    @property
+    def peer(self) -> str:
+        """Whose they are."""
+
+    @property
+    def codes(self) -> Ints:
+        """Codes of the shared features by cell."""
+
+    @property
+    def labels(self) -> Ints:
+        """The label's code by cell."""
+
+    @property
+    def rows(self) -> Ints:
+        """Rows by cell."""
+
+    @property
+    def sums(self) -> Floats:
+        """Sums of the private columns by cell."""
+
+    @property
+    def shared(self) -> csr_array:
+        """Sums of the shared columns by cell."""
+
+
+def moment_labels(contract: Contract, peer: str) -> dict[int, str]:
+    """The labels that have moments of their own, code and name: one for all where the label is a number or not known.
+
+    Examples
+    --------
+    >>> from radocraft.example import example_peers
+    >>> moment_labels(example_peers(rows=1)[0], "bank")
+    {-1: 'no', 1: 'yes'}
     """
-    columns = summed_columns(contract, tally.peer)
-    centre, scale = centre_and_scale(tally, columns)
-    tally = tally.rebased(centre, scale)
-    width = len(columns)
-    outer = beside_ones(encoded_sums(contract, tally.codes, np.ones(len(tally.rows))))
-    cross = (outer.T @ tally.sums).T
-    return Cells(
-        tally.peer,
-        tally.columns,
-        centre,
-        scale,
-        codes=tally.codes,
-        labels=tally.labels,
-        rows=tally.rows,
-        sums=tally.sums,
-        present=tally.present,
-        shared=encoded_sums(contract, tally.codes, tally.rows),
-        moments=np.block([[tally.moments[:width, :width], cross], [cross.T, shared_moments(outer, tally.rows)]]),
-        constants=tally.constants,
-    )
+    if isinstance(contract.label, Number) or not contract.labelled(peer):
+        return {ANY_LABEL: ANY}
+    return contract.label_codes(peer)
 
 
-def beside_ones(encoded: csr_array) -> csr_array:
-    """Shared columns of blocks, and 1."""
-    return hstack([encoded, csr_array(np.ones((encoded.shape[0], 1)))], format="csr")
+def of_label(contract: Contract, peer: str, labels: Ints) -> Ints:
+    """Which of the `moment_labels` each cell counts for."""
+    codes = [*moment_labels(contract, peer)]
+    return np.searchsorted(codes, labels) if len(codes) > 1 else np.zeros_like(labels)
 
 
-def shared_moments(outer: csr_array, rows: Ints) -> Floats:
-    """Second moments of columns that are constant in blocks of so many rows."""
-    out: Floats = (outer.T @ (by_rows(rows) @ outer)).toarray()
+def assemble(contract: Contract, cells: Summed, private: Floats, hidden: Floats) -> Floats:
+    """Second moments of (private columns, shared columns, 1) by label, from all that a part tells.
+
+    With s_c a cell's private sums, n_c its rows, e_c the encoding of its codes (0 where hidden)
+    and h_c the sums of the shared columns whose code it hides, the blocks are, over the cells of a label,
+
+    | private x private       released: ``private``
+    | shared x private        sum e_c s_c^T  + released: ``hidden``
+    | shared x shared         sum n_c e_c e_c^T + h_c e_c^T + e_c h_c^T  + released: ``hidden``
+    | with 1                  sum (s_c, n_c e_c + h_c, n_c)
+
+    Parameters
+    ----------
+    contract, cells
+        The cells and what their codes mean.
+    private
+        By label (`moment_labels`), second moments of the private columns.
+    hidden
+        By label, second moments of (hidden shared columns) x (private columns, hidden shared columns), summed over
+        the rows of the cells that hide them; 0 for a column that is hidden nowhere.
+    """
+    which = of_label(contract, cells.peer, cells.labels)
+    known = encoded_sums(contract, cells.codes, np.ones(len(cells.rows)))
+    unknown = hidden_sums(contract, cells)
+    width, size = private.shape[1], private.shape[1] + known.shape[1] + 1
+    shared, last = slice(width, size - 1), size - 1
+    out = np.zeros((len(private), size, size))
+    for at, moments in enumerate(out):
+        mine = (which == at).astype(np.float64)
+        here = csr_array(diags_array(mine) @ known)
+        here.eliminate_zeros()
+        counted = diags_array(mine * cells.rows) @ here
+        mixed = (unknown.T @ here).toarray()
+        moments[:width, :width] = private[at]
+        moments[shared, :width] = here.T @ cells.sums + hidden[at][:, :width]
+        moments[shared, shared] = (here.T @ counted).toarray() + mixed + mixed.T + hidden[at][:, width:]
+        moments[last, :width] = mine @ cells.sums
+        moments[last, shared] = mine @ counted + mine @ unknown
+        moments[last, last] = mine @ cells.rows
+        moments[:width, width:] = moments[width:, :width].T
+        moments[shared, last] = moments[last, shared]
     return out
 
 
-def by_rows(rows: Ints) -> csr_array:
-    """The matrix that multiplies blocks by their numbers of rows when it stands on their left."""
-    return diags_array(rows.astype(np.float64), format="csr")
+def taken_apart(contract: Contract, cells: Cells) -> tuple[Floats, Floats]:
+    """What `assemble` was given: the moments of private columns and of hidden shared ones, by label."""
+    width, shared = len(cells.columns), len(contract.shared_columns)
+    private = cells.by_label[:, :width, :width]
+    known = assemble(contract, cells, private, np.zeros((len(private), shared, width + shared)))
+    return private, (cells.by_label - known)[:, width : width + shared, : width + shared]
+
+
+def hidden_columns(contract: Contract, cells: Summed) -> list[Ints]:
+    """For each of the `moment_labels`, the shared columns whose feature some of its cells hide."""
+    which = of_label(contract, cells.peer, cells.labels)
+    labels = range(len(moment_labels(contract, cells.peer)))
+    return [_columns_of(contract, (cells.codes[which == at] == ROLLED).any(axis=0)) for at in labels]
+
+
+def _columns_of(contract: Contract, features: Truths) -> Ints:
+    widths = [len(shared.encoded) for shared in contract.shared]
+    return np.flatnonzero(np.repeat(features, widths)).astype(np.int64)
+
+
+def hidden_sums(contract: Contract, cells: Summed) -> csr_array:
+    """Sums of the shared columns by cell where the cell hides the code, nothing elsewhere."""
+    place = coo_array(cells.shared)
+    feature = np.repeat(np.arange(len(contract.shared)), [len(shared.encoded) for shared in contract.shared])
+    kept = cells.codes[place.row, feature[place.col]] == ROLLED
+    return csr_array((place.data[kept], (place.row[kept], place.col[kept])), shape=cells.shared.shape)
 
 
 def encoded_sums(contract: Contract, codes: Ints, rows: Ints | Floats) -> csr_array:
@@ -160,12 +265,41 @@ def encoded_sums(contract: Contract, codes: Ints, rows: Ints | Floats) -> csr_ar
     return csr_array((value.ravel(), column.ravel(), ends), shape=(len(rows), start))
 
 
+def standardise(tally: Tally, contract: Contract) -> Cells:
+    """The tally's blocks in the model's units: (x - centre) / scale, 0 where x is missing.
+
+    Centre and scale are the contract's constants, else the mean and standard
+    deviation of the peer's present values (1 for a column that is constant).
+    """
+    columns = summed_columns(contract, tally.peer)
+    centre, scale = centre_and_scale(tally, columns)
+    tally = tally.rebased(centre, scale)
+    width, shared = len(columns), len(contract.shared_columns)
+    cells = Cells(
+        tally.peer,
+        tally.columns,
+        centre,
+        scale,
+        codes=tally.codes,
+        labels=tally.labels,
+        rows=tally.rows,
+        sums=tally.sums,
+        present=tally.present,
+        shared=encoded_sums(contract, tally.codes, tally.rows),
+        by_label=np.empty((0, 0, 0)),
+        constants=tally.constants,
+    )
+    private = tally.moments[:, :width, :width]
+    nothing = np.zeros((len(private), shared, width + shared))
+    return replace(cells, by_label=assemble(contract, cells, private, nothing))
+
+
 def centre_and_scale(tally: Tally, columns: tuple[Column, ...]) -> tuple[Floats, Floats]:
     """The contract's constants where it fixes them, else mean and standard deviation."""
     width = len(columns)
     count = np.maximum(tally.present.sum(axis=0), 1)
     mean = tally.sums.sum(axis=0) / count
-    variance = np.maximum(np.diag(tally.moments)[:width] / count - mean**2, 0.0)
+    variance = np.maximum(np.diag(tally.moments.sum(axis=0))[:width] / count - mean**2, 0.0)
     size = np.abs(tally.unit)  # a truth value may be kept upside down
     centre, scale = tally.origin + tally.unit * mean, size * np.sqrt(variance)
     scale = np.where(scale <= _CONSTANT * np.maximum(np.abs(centre), size), 1.0, scale)

@@ -33,12 +33,16 @@ One TOML file, the same at every peer::
     [peers.insurer.columns]         # where the peer's own name differs
     age = "customer_age"
 
+    [peers.insurer]                 # optional: then its parts count only if they
+    public_key = "MFkwEwYH..."      # are signed by this key (`radocraft identity`)
+
 The fingerprint is a hash of what the file means: comments, order of keys and
 the way a number is written do not change it.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import tomllib
@@ -47,7 +51,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from radocraft.errors import ContractError
 from radocraft.features import ANY, Agreed, Categorical, Feature, Interact, Shared
@@ -60,6 +64,16 @@ def _where_different(columns: dict[str, str]) -> dict[str, str]:
     return {name: column for name, column in columns.items() if name != column}
 
 
+def _public_key(text: str) -> str:
+    try:
+        inner = base64.b64decode(text, validate=True)
+    except ValueError:
+        inner = b""
+    if not 40 <= len(inner) <= 200:
+        raise ValueError("`public_key` must be an Ed25519 or P-256 key as base64, as `radocraft identity` shows it")
+    return text
+
+
 class Peer(Agreed):
     """What one peer brings: its private features, and its own column names where they differ."""
 
@@ -67,6 +81,13 @@ class Peer(Agreed):
     """Its private features, by name: the kind, or a section with more."""
     columns: Annotated[dict[str, str], AfterValidator(_where_different)] = Field(default_factory=dict)
     """Where its own column is called differently: the contract's name, then its own."""
+    public_key: Annotated[str, AfterValidator(_public_key)] | None = None
+    """The key that signs its parts, if they must be signed."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the key out where there is none: such a contract means what it meant before there was any."""
+        return {name: value for name, value in write(self).items() if name != "public_key" or value is not None}
 
 
 class Contract(Agreed):

@@ -25,7 +25,7 @@ from radocraft.example import CONTRACT, deal, example_people
 from radocraft.learn import learn
 from radocraft.metrics import auc, error_rate
 from radocraft.model.scoring import View
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.progress import Progress, quiet
 from radocraft.sources import open_source

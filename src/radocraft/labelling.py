@@ -37,7 +37,7 @@ from radocraft.contract import Contract
 from radocraft.craft import craft, relabelled
 from radocraft.errors import ContractMismatch
 from radocraft.labels import TwoValues
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.progress import Progress, quiet
 from radocraft.proportions import by_label, proportions, settled, spread
 from radocraft.ranking import Ranking

@@ -36,7 +36,7 @@ from radocraft.model.record import (
     plain,
 )
 from radocraft.outcome import Outcome
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.proportions import Method as Proportions
 
 _NOISY = "differential-privacy"

@@ -53,7 +53,7 @@ def in_units(cells: Cells, centre: Floats, scale: Floats) -> Cells:
     stretch, shift = cells.scale / scale, (cells.centre - centre) / scale
     if np.all(stretch == 1.0) and np.all(shift == 0.0):
         return cells
-    change = np.eye(len(cells.moments))
+    change = np.eye(cells.by_label.shape[1])
     width = len(cells.columns)
     change[np.arange(width), np.arange(width)] = stretch
     change[:width, -1] = shift
@@ -65,13 +65,13 @@ def in_units(cells: Cells, centre: Floats, scale: Floats) -> Cells:
         centre=centre,
         scale=scale,
         sums=sums,
-        moments=change @ cells.moments @ change.T,
+        by_label=change @ cells.by_label @ change.T,
     )
 
 
 def label_as_shared(cells: Cells, centre: float, scale: float) -> Cells:
     """Cells whose last column is the label, with the label as the last shared column instead, in these units."""
-    width, size = len(cells.columns) - 1, len(cells.moments)
+    width, size = len(cells.columns) - 1, cells.by_label.shape[1]
     stretch, shift = cells.scale[-1] / scale, (cells.centre[-1] - centre) / scale
     change = np.eye(size)
     change[width, width], change[width, -1] = stretch, shift
@@ -85,5 +85,5 @@ def label_as_shared(cells: Cells, centre: float, scale: float) -> Cells:
         sums=cells.sums[:, :-1],
         present=cells.present[:, :-1],
         shared=hstack([cells.shared, label[:, None]], format="csr"),
-        moments=(change @ cells.moments @ change.T)[np.ix_(order, order)],
+        by_label=(change @ cells.by_label @ change.T)[:, order][:, :, order],
     )

@@ -7,7 +7,7 @@ import pytest
 from tests.property.worlds import World, agree, finest_cell, random_values
 
 from radocraft.cells import Cells, standardise
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.policy.limits import Counts, Limits
 from radocraft.policy.recoding import recode, released_groups

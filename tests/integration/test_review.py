@@ -14,7 +14,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import pytest
 from tests.integration.test_cli import example, run  # noqa: F401
 
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.privacy.ledger import Ledger
 from radocraft.privacy.pending import Pending
 from radocraft.review.page import Form, review_page

@@ -22,7 +22,7 @@ from radocraft.cells import Cells, standardise
 from radocraft.craft import craft
 from radocraft.errors import PolicyRefusal
 from radocraft.learners import fit_drl, fit_matching
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.sources import open_source
 from radocraft.tally import Tally

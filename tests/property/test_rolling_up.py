@@ -9,7 +9,7 @@ from tests.property.worlds import World, finest_cell, worlds
 from radocraft.cells import ROLLED, standardise
 from radocraft.errors import PolicyRefusal
 from radocraft.learners.completion import complete
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 
 MIN_ROWS = st.sampled_from([1, 2, 3, 4, 5, 7, 10, 15, 50])

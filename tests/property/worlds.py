@@ -19,7 +19,7 @@ from radocraft.arrays import Floats, Ints, add_up
 from radocraft.blocks import Blocks, merge, merge_cells
 from radocraft.cells import ROLLED, Cells, standardise
 from radocraft.contract import Contract
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.tally import Tally
 

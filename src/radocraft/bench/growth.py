@@ -11,7 +11,7 @@ from radocraft.bench.scan import CODES, contract_of, write_table
 from radocraft.contract import Contract
 from radocraft.craft import craft
 from radocraft.learn import learn
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import release
 
 SIZES: dict[str, tuple[int, ...]] = {

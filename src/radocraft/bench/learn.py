@@ -18,7 +18,7 @@ from radocraft.arrays import Floats, Ints
 from radocraft.bench.measure import Cost, measure, median
 from radocraft.contract import Contract
 from radocraft.learn import learn
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.tally import Tally
 

@@ -26,7 +26,7 @@ from radocraft.contract import Contract
 from radocraft.craft import craft
 from radocraft.learn import learn
 from radocraft.model import predict
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import release
 from radocraft.study.baselines import FINE_GAMMAS, fit_ridge, zip_rows
 from radocraft.study.scenarios import PeerTable

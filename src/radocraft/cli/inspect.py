@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.report.numbers import size
 
 

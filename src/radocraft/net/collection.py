@@ -30,7 +30,7 @@ from radocraft.errors import ContractMismatch, FileError, NetworkError, Radocraf
 from radocraft.net.audit import Audit
 from radocraft.net.chunks import Incoming, sha256_of
 from radocraft.net.messages import Answer, File, Kind, Request
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.storage import writing
 
 

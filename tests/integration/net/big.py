@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from radocraft.cells import Cells
 from radocraft.contract import Contract
 from radocraft.net.desk import Work
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Release
 
 CONTRACT = """

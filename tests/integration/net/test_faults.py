@@ -33,7 +33,7 @@ from radocraft.net.members import Member
 from radocraft.net.messages import Fetch, Hello, Nothing, Request
 from radocraft.net.push import Pusher
 from radocraft.net.station import Station
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.privacy.ledger import Ledger
 
 

@@ -22,7 +22,7 @@ from radocraft.net.collector import Collector
 from radocraft.net.identity import Identity
 from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Delivery, Fetch, Nothing, Receipt, Task
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import release
 
 

@@ -20,7 +20,7 @@ from radocraft.errors import IdentityError, NetworkError
 from radocraft.learn import learn
 from radocraft.net.channel import Channel
 from radocraft.net.messages import Answer, Delivery, Fetch, Nothing, Receipt, Request
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import release
 from radocraft.privacy.ledger import Ledger
 from radocraft.telling import Told

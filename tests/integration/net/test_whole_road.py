@@ -8,7 +8,7 @@ from tests.integration.net.world import PEERS, World
 from tests.integration.test_cli import run  # noqa: F401
 
 from radocraft.chain import Chain
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.privacy.ledger import Ledger
 
 

@@ -13,7 +13,7 @@ import pytest
 import radocraft as rc
 from radocraft.errors import FileError, PolicyRefusal
 from radocraft.offer import let_go, make_release, pending_path, resume
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, Release
 from radocraft.privacy.ledger import Ledger
 from radocraft.privacy.pending import Pending

@@ -18,7 +18,7 @@ from tests.property.worlds import World, agree, worlds
 
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal, Tampered
 from radocraft.offer import let_go
-from radocraft.part import Part
+from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.privacy.ledger import Ledger
 
@@ -187,7 +187,7 @@ def test_what_is_no_part_is_refused(tmp_path):
 FULL = """
 import resource, sys
 from radocraft.errors import FileError
-from radocraft.part import Part
+from radocraft.parts import Part
 part = Part.read(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
 try:

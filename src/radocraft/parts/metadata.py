@@ -1,0 +1,236 @@
+"""A part's metadata: what each field may be, whoever wrote it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import unicodedata
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from radocraft.arrays import Floats, Ints
+
+FORMAT = 2
+LARGEST = 1e100
+"""No number of a part is larger: squares and sums of such numbers are finite."""
+_NAMES = 1_000_000
+_DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+
+
+def harmless(text: str) -> str:
+    """A text that a terminal shows as it is: no control characters, none that turn the direction of reading."""
+    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or ord(sign) in _DIRECTIONS for sign in text):
+        raise ValueError("text holds a control character")
+    return text
+
+
+def _moment(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+Text = Annotated[str, Field(max_length=10_000), AfterValidator(harmless)]
+Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*={0,2}$")]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Size = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
+Positive = Annotated[float, Field(ge=1 / LARGEST, le=LARGEST, allow_inf_nan=False)]
+Bound = Annotated[float, Field(ge=1e-3, le=1e6)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class PolicyWords(_Record):
+    """What the part says of the policy it left under."""
+
+    mode: Literal["noise", "exact"]
+    """Whether there is noise at all; without it the next four, and the bounds, are null."""
+    noise: Size | None
+    """The noise asked for, as a share of the sampling error; null where epsilon was asked for."""
+    epsilon: Size | None
+    """What the release costs at this delta ..."""
+    delta: Annotated[float, Field(ge=0, le=1)] | None
+    """... the chance that epsilon does not hold ..."""
+    rho: Size | None
+    """... and the same cost as it adds up."""
+    min_rows: Count
+    """Blocks with fewer rows, by noisy counts, are rolled up."""
+    bound: Bound | None
+    """Columns are clipped at so many standard deviations."""
+    row_bound: Bound | None
+    """Rows are scaled down to this norm, times the square root of the number of columns."""
+    unit: Literal["row", "person"]
+    """Whom the noise protects."""
+    rows_per_person: Annotated[int, Field(ge=1, le=2**53)]
+    """How many rows of a person entered."""
+    guarantee: Text
+    """What all of this promises, in a sentence."""
+    rolled_up: Count
+    """Agreed blocks that left only inside coarser cells."""
+
+
+class LevelWords(_Record):
+    """Standard deviations of the noise; see `radocraft.cells.Levels`."""
+
+    rows: Size
+    """In each count of rows."""
+    sums: Size
+    """In each sum."""
+    hidden: Size
+    """In each product that rolled-up cells do not tell."""
+    moments: Size
+    """In each second moment."""
+
+
+class Metadata(_Record):
+    """All fields of a part's metadata."""
+
+    format: Literal[2]
+    """This format."""
+    radocraft: Text
+    """The version that wrote it."""
+    created: Annotated[str, Field(max_length=40), AfterValidator(_moment)]
+    """When."""
+    contract: Text
+    """The contract's name ..."""
+    fingerprint: Hash
+    """... and fingerprint."""
+    peer: Text
+    """Whose part it is."""
+    rows: Annotated[int, Field(ge=1, le=2**53)]
+    """Rows of all cells, noise included."""
+    policy: PolicyWords
+    """The policy it left under."""
+    levels: LevelWords
+    """How much noise there is."""
+    notes: Annotated[list[Text], Field(max_length=1000)]
+    """What a reader should know."""
+    columns: list[Text]
+    """Private columns, in order ..."""
+    centre: list[Number]
+    """... and their units: raw value = centre + scale * value."""
+    scale: list[Positive]
+    """The scales."""
+    constants: dict[Text, list[Number]]
+    """What the contract leaves to the peer's data: knots, or centre and scale of a factor."""
+    moments: dict[Text, Packed]
+    """By label, second moments of the private columns: the upper triangle, row by row."""
+    hidden: dict[Text, Packed]
+    """By label with rolled-up cells: products of the shared columns hidden there with the private ones, row by row,
+    then the upper triangle of their products with each other."""
+    ledger: Hash | None
+    """Head of the peer's ledger before this release; null where there is none (exact mode)."""
+    hash: Hash
+    """SHA-256 over all of this but the signature, and the table."""
+    signature: Annotated[str, Field(max_length=200, pattern="^[A-Za-z0-9+/]+={0,2}$")] | None = None
+    """The peer's signature over the hash, if it signed."""
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """The JSON object in these bytes; raises `ValueError` for one no part can have, and for anything else."""
+    if content.count(b",") + content.count(b"[") + content.count(b"{") > _NAMES:
+        raise ValueError("far too many values")
+    found = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse)
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
+
+
+def check_fields(metadata: dict[str, Any]) -> str | None:
+    """What is wrong with a field, if anything is."""
+    try:
+        checked = Metadata.model_validate(metadata)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        place = ".".join(str(step)[:40] for step in first["loc"] if not isinstance(step, int))
+        return f"its metadata has a '{ascii(place)[1:-1]}' that cannot be ({first['msg']})"
+    if not len(checked.columns) == len(checked.centre) == len(checked.scale):
+        return "its metadata has not one centre and one scale for each column"
+    exact, levels = checked.policy.mode == "exact", checked.levels
+    if exact == any((levels.rows, levels.sums, levels.hidden, levels.moments)):
+        return "its metadata contradicts itself about the noise"
+    if exact != (checked.policy.bound is None) or exact != (checked.policy.row_bound is None):
+        return "its metadata contradicts itself about the bounds"
+    if not exact and checked.ledger is None:
+        return "no ledger stands for it"
+    return None
+
+
+def pack_by_label(private: Floats, hidden: Floats, columns: dict[str, Ints]) -> dict[str, dict[str, str]]:
+    """The metadata's moments and hidden products; ``columns`` are by label the hidden shared columns."""
+    width, out = private.shape[1], {}
+    for at, (label, own) in enumerate(columns.items()):
+        if len(own):
+            inside = hidden[at][np.ix_(own, width + own)]
+            out[label] = _pack(np.concatenate([hidden[at][own, :width].ravel(), _upper(inside)]))
+    return {"moments": {label: _pack(_upper(private[at])) for at, label in enumerate(columns)}, "hidden": out}
+
+
+def unpack_by_label(
+    metadata: dict[str, Any], columns: dict[str, Ints], width: int, shared: int
+) -> tuple[Floats, Floats]:
+    """Back from `pack_by_label`; `ValueError` if there are more or fewer numbers, or one is not finite.
+
+    Examples
+    --------
+    >>> private, hidden = np.eye(2)[None], np.zeros((1, 1, 3))
+    >>> told = pack_by_label(private, hidden, {"any": np.array([0])})
+    >>> [matrix.shape for matrix in unpack_by_label(told, {"any": np.array([0])}, 2, 1)]
+    [(1, 2, 2), (1, 1, 3)]
+    """
+    if {*metadata["moments"]} != {*columns} or {*metadata["hidden"]} != {
+        name for name in columns if len(columns[name])
+    }:
+        raise ValueError("other labels")
+    private, hidden = np.empty((len(columns), width, width)), np.zeros((len(columns), shared, width + shared))
+    for at, (label, own) in enumerate(columns.items()):
+        private[at] = _symmetric(_unpack(metadata["moments"][label], _size(width)), width)
+        if count := len(own):
+            numbers = _unpack(metadata["hidden"][label], count * width + _size(count))
+            hidden[at][own, :width] = numbers[: count * width].reshape(count, width)
+            hidden[at][np.ix_(own, width + own)] = _symmetric(numbers[count * width :], count)
+    return private, hidden
+
+
+def _pack(numbers: Floats) -> str:
+    return base64.b64encode(numbers.astype("<f8").tobytes()).decode()
+
+
+def _unpack(text: str, count: int) -> Floats:
+    out = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
+    if len(out) != count:
+        raise ValueError(f"{len(out)} numbers, not {count}")
+    if not (np.abs(out) <= LARGEST).all():
+        raise ValueError("not finite, or far too large")
+    return out
+
+
+def _size(width: int) -> int:
+    return width * (width + 1) // 2
+
+
+def _upper(matrix: Floats) -> Floats:
+    return matrix[np.triu_indices(len(matrix))]
+
+
+def _symmetric(triangle: Floats, size: int) -> Floats:
+    out = np.zeros((size, size))
+    out[np.triu_indices(size)] = triangle
+    return out + np.triu(out, 1).T
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        raise ValueError("a key is there twice")
+    return out
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a number")
