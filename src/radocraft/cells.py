@@ -17,9 +17,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 
 from radocraft.arrays import Floats, Ints, Truths, add_up, first_of_each, number_rows
 from radocraft.contract import Contract
-from radocraft.encoding import Column, Constants, summed_columns
-from radocraft.features import ANY
-from radocraft.labels import ANY_LABEL, Number
+from radocraft.encoding import Column, Constants, moment_labels, summed_columns
 from radocraft.tally import Tally
 
 ROLLED = -1
@@ -157,20 +155,6 @@ class Summed(Protocol):
         """Sums of the shared columns by cell."""
 
 
-def moment_labels(contract: Contract, peer: str) -> dict[int, str]:
-    """The labels that have moments of their own, code and name: one for all where the label is a number or not known.
-
-    Examples
-    --------
-    >>> from radocraft.example import example_peers
-    >>> moment_labels(example_peers(rows=1)[0], "bank")
-    {-1: 'no', 1: 'yes'}
-    """
-    if isinstance(contract.label, Number) or not contract.labelled(peer):
-        return {ANY_LABEL: ANY}
-    return contract.label_codes(peer)
-
-
 def of_label(contract: Contract, peer: str, labels: Ints) -> Ints:
     """Which of the `moment_labels` each cell counts for."""
     codes = [*moment_labels(contract, peer)]
@@ -249,8 +233,8 @@ def hidden_sums(contract: Contract, cells: Summed) -> csr_array:
     return csr_array((place.data[kept], (place.row[kept], place.col[kept])), shape=cells.shared.shape)
 
 
-def encoded_sums(contract: Contract, codes: Ints, rows: Ints | Floats) -> csr_array:
-    """Sums of the shared columns by cell, as the codes tell; nothing where a code is `ROLLED`.
+def encoded_sums(contract: Contract, codes: Ints, rows: Ints | Floats, power: int = 1) -> csr_array:
+    """Sums of the shared columns (or of a power of them) by cell, as the codes tell; nothing where a code is `ROLLED`.
 
     In both encodings a code has a number in one column at most.
     """
@@ -259,7 +243,9 @@ def encoded_sums(contract: Contract, codes: Ints, rows: Ints | Floats) -> csr_ar
     for at, shared in enumerate(contract.shared):
         place = np.abs(shared.matrix).argmax(axis=1)
         column[:, at] = start + place[codes[:, at]]
-        value[:, at] = np.where(codes[:, at] == ROLLED, 0.0, shared.matrix[codes[:, at], place[codes[:, at]]] * rows)
+        value[:, at] = np.where(
+            codes[:, at] == ROLLED, 0.0, shared.matrix[codes[:, at], place[codes[:, at]]] ** power * rows
+        )
         start += len(shared.encoded)
     ends = codes.shape[1] * np.arange(len(rows) + 1)
     return csr_array((value.ravel(), column.ravel(), ends), shape=(len(rows), start))

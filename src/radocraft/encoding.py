@@ -130,9 +130,18 @@ def _units(name: str, feature: Feature, width: int, constants: Constants) -> lis
     return [(feature.centre, feature.scale)] if isinstance(feature, Boolean) else [(0.0, 1.0)] * width
 
 
-def moment_labels(contract: Contract, peer: str) -> tuple[int, ...]:
-    """Codes of the labels whose rows have second moments of their own; one for all rows of a number, or of none."""
-    return (ANY_LABEL,) if isinstance(contract.label, Number) else tuple(contract.label_codes(peer))
+def moment_labels(contract: Contract, peer: str) -> dict[int, str]:
+    """The labels that have moments of their own, code and name: one for all where the label is a number or not known.
+
+    Examples
+    --------
+    >>> from radocraft.example import example_peers
+    >>> moment_labels(example_peers(rows=1)[0], "bank")
+    {-1: 'no', 1: 'yes'}
+    """
+    if isinstance(contract.label, Number) or not contract.labelled(peer):
+        return {ANY_LABEL: ANY}
+    return contract.label_codes(peer)
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,7 @@ class Reader:
 
     def matrix(self) -> exp.Expr:
         """The number of the row's label among `moment_labels`."""
-        known = moment_labels(self.contract, self.peer)
+        known = [*moment_labels(self.contract, self.peer)]
         case = exp.Case()
         for at, code in enumerate(known[1:], start=1):
             case = case.when(exp.EQ(this=self.label(), expression=whole(code)), whole(at))

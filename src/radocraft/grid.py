@@ -75,7 +75,7 @@ class Grid:
 
     def matrices(self) -> Ints:
         """For each coordinate of the label, the last of a place, the number of its matrix of moments."""
-        known = moment_labels(self.reader.contract, self.reader.peer)
+        known = [*moment_labels(self.reader.contract, self.reader.peer)]
         codes = [at + self._low for at in range(self.shape[-1])]
         kind = np.uint8 if len(known) < 256 else np.int64
         return np.array([known.index(code) if code in known else 0 for code in codes], dtype=kind).astype(kind)

@@ -117,7 +117,7 @@ class Tally:
             present = np.ones_like(present)
         block = number_rows(np.column_stack([codes, labels]))
         first = first_of_each(block)
-        known = np.array(moment_labels(contract, peer))
+        known = np.array([*moment_labels(contract, peer)])
         return cls(
             fingerprint=contract.fingerprint,
             peer=peer,
@@ -244,4 +244,6 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise FileError(f"Cannot read the tally '{path}': {error.strerror}. Check the path.") from error
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileError(f"'{path}' is not a readable tally: it is cut short or something else. Craft it anew.") from error
+        raise FileError(
+            f"'{path}' is not a readable tally: it is cut short or something else. Craft it anew."
+        ) from error

@@ -210,7 +210,7 @@ def _ask_moments(
 
     progress("moments", 0, count)
     values = value_statement(reader, shift, [reader.matrix().as_("label")])
-    return source.moments(values, gaps, len(moment_labels(reader.contract, reader.peer)), advance)
+    return source.moments(values, gaps, len([*moment_labels(reader.contract, reader.peer)]), advance)
 
 
 def _column(table: pa.Table, name: str) -> Ints:

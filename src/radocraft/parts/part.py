@@ -42,9 +42,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from radocraft.cells import Cells, Levels, assemble, hidden_columns, moment_labels, taken_apart
+from radocraft.cells import Cells, Levels, assemble, hidden_columns, taken_apart
 from radocraft.contract import Contract
-from radocraft.encoding import summed_columns
+from radocraft.encoding import moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.gate.account import epsilon_of
 from radocraft.parts.check import broken, check_agreed, check_column, check_keys, check_numbers

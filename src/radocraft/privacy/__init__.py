@@ -1,1 +1,0 @@
-"""What a peer has let leave, what that gives away together, and differential privacy."""
