@@ -31,6 +31,7 @@ from radocraft.errors import LearnError
 from radocraft.labels import Number
 from radocraft.parts import Part
 from radocraft.proportions import Method, with_labels
+from radocraft.shrinkage import shrunk
 from radocraft.units import label_as_shared, pooled_units, same_units
 
 PIECE = 4096
@@ -269,6 +270,7 @@ def merge(parts: list[Part], contract: Contract, proportions: Method = "adjusted
 def merge_cells(cells: tuple[Cells, ...], contract: Contract, proportions: Method = "adjusted") -> Blocks:
     """`merge` for numbers already read."""
     check_peers(cells, contract)
+    cells = tuple(map(shrunk, cells))
     order = {name: at for at, name in enumerate(contract.peers)}
     cells, units = tuple(sorted(cells, key=lambda peer: order.get(peer.peer, len(order)))), (0.0, 1.0)
     if isinstance(contract.label, Number):

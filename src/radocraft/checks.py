@@ -88,7 +88,7 @@ def misread_columns(source: Source, reader: Reader) -> list[str]:
 def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -> None:
     """Infinities, and numbers whose squares overflow, show on the diagonal of some label's moments."""
     squares = np.diagonal(moments, axis1=1, axis2=2)[:, : len(columns)]
-    _refuse_infinite(~np.isfinite(squares).all(axis=0), columns, source)
+    _refuse_infinite(np.asarray(~np.isfinite(squares).all(axis=0)), columns, source)
 
 
 def check_bounded(reader: Reader, columns: tuple[Column, ...], source: Source) -> None:

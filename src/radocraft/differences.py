@@ -9,8 +9,8 @@ have equal counts and G near 0. Two samples of one population pass a p of 0.001
 once in a thousand times. Sums cannot repair a difference: a model learned from
 both speaks of a population with the blocks' weights, which is neither peer's own.
 
-Counts with noise for differential privacy differ by that noise alone more than
-chance allows, so peers whose counts are noisy are not compared.
+Noisy counts differ by their noise alone more than chance allows, so peers whose
+counts are noisy are not compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def compare_peers(blocks: Blocks) -> Iterator[Difference]:
     """Every pair of peers without noise, by label where both have it, and by signature."""
     by_label = number_rows(blocks.labels[:, None])
     by_signature = number_rows(blocks.codes)
-    exact = [at for at, cells in enumerate(blocks.cells) if not cells.noise]
+    exact = [at for at, cells in enumerate(blocks.cells) if not cells.levels.rows]
     for one, other in combinations(exact, 2):
         pair = (blocks.peers[one], blocks.peers[other])
         counts = np.maximum(blocks.rows[[one, other]].astype(np.float64), 0.0)

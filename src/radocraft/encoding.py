@@ -36,7 +36,7 @@ from radocraft.expressions import (
     whole,
     word,
 )
-from radocraft.features import Boolean, Categorical, Feature, Interact, Numeric, Shared, Spline
+from radocraft.features import ANY, Boolean, Categorical, Feature, Interact, Numeric, Shared, Spline
 from radocraft.labels import ANY_LABEL, Number
 from radocraft.persons import Persons
 from radocraft.ranking import Ranking

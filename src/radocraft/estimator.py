@@ -19,8 +19,9 @@ from radocraft.arrays import Floats, Ints
 from radocraft.blocks import merge_cells
 from radocraft.cells import Cells
 from radocraft.contract import Contract
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import release
 from radocraft.learners import fit_drl, fit_matching
-from radocraft.policy import Policy, release
 from radocraft.population import Population
 from radocraft.tally import Tally
 

@@ -39,7 +39,7 @@ from radocraft.outcome import Outcome
 from radocraft.parts import Part
 from radocraft.proportions import Method as Proportions
 
-_NOISY = "differential-privacy"
+_NOISY = "noise"
 _UNSURE = 0.02
 
 
@@ -223,8 +223,8 @@ def _origin(part: Part) -> Origin:
 
 
 def _private(origins: Iterable[Origin]) -> dict[str, str]:
-    """The guarantees of the peers whose parts are differentially private."""
-    return {origin.peer: f"is {origin.guarantee}" for origin in origins if origin.gate and origin.gate.mode == _NOISY}
+    """The guarantees of the peers whose parts carry noise."""
+    return {origin.peer: f"({origin.guarantee})" for origin in origins if origin.gate and origin.gate.mode == _NOISY}
 
 
 def _notes(blocks: Blocks, by_peer: dict[str, Arrived], effects: dict[str, Weight]) -> Iterator[str]:

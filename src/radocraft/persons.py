@@ -32,7 +32,7 @@ class Persons:
     def rows(self, table: exp.Expr, codes: list[exp.Expr], values: list[exp.Expr]) -> exp.Expr:
         """The table without further rows of a person."""
         names = [f"radocraft_mixed_{at}" for at in range(len(codes) + len(values))]
-        numbers = [exp.cast(code.copy(), "DOUBLE") for code in codes]
+        numbers: list[exp.Expr] = [exp.cast(code.copy(), "DOUBLE") for code in codes]
         numbers += [gridded(value.copy(), steps) for value, steps in zip(values, self.bounding.steps, strict=True)]
         known = exp.select(exp.Star(), *(number.as_(name) for number, name in zip(numbers, names, strict=True)))
         lot = total([times(exp.column(name), double(_factor(at))) for at, name in enumerate(names)])

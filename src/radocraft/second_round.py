@@ -1,122 +1,95 @@
 """The second round: how a model's scores are spread, from each peer's histograms of its own share of them.
 
-A score is a sum of what each peer's columns contribute. When a model is
-learned, every peer may count, block by block, how its own contributions are
-spread (`tell_scores`); what leaves are counts in bins of at least ``min_rows``
-rows. Inside a block, contributions of different peers are taken to be unrelated,
-so the histograms are convolved; probabilities, error rate, AUC and ROC curve
-follow (`recalibrate`) without the assumption that scores are normal. Scores of
-rows the model was fitted to flatter it; residuals are divided by the share that
-the fit left of them, as in `population`.
+A score is a sum of what each peer's columns contribute. When a model is learned, every
+peer may count, label by label, how far its own contributions are from their means in
+the blocks, which the model holds; the counts leave with noise, like sums
+(`radocraft.share_scores`). Inside a block, contributions of different peers are taken
+to be unrelated, so the histograms are convolved with each other and with the means of
+the blocks; probabilities, error rate, AUC and ROC curve follow (`recalibrate`) without
+the assumption that scores are normal. Scores of rows the model was fitted to flatter
+it; residuals are divided by the share that the fit left of them, as in `population`.
 
-The first peer of the model counts the shared columns and the constant as its
-own. The grid of bins follows from the model file and not from a row; one that
-is far finer than the scores here spread is refused. How counts leave is in
-`telling`.
+The first peer of the model counts the shared columns and the constant as its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
 
 import numpy as np
-from scipy.special import expit, ndtr
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.signal import fftconvolve
+from scipy.special import expit
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, Truths
 from radocraft.cells import locate
 from radocraft.checks import check_labels
 from radocraft.errors import LearnError, PolicyRefusal
+from radocraft.gate.account import rho_of
+from radocraft.gate.noise import Noise
+from radocraft.gate.policy import Policy
+from radocraft.histograms import BINS, REACH, Histograms, identity
 from radocraft.labels import TwoValues
 from radocraft.model import Model
 from radocraft.model.record import Estimate, Odds, Outlook, Record, Reliability, number
 from radocraft.model.scoring import View, checked_batches
 from radocraft.moments import dense
-from radocraft.policy import Policy
-from radocraft.policy.bins import joined_bins
 from radocraft.population import RARE, tenths
-from radocraft.sources import Source, open_source
-from radocraft.telling import Told, identity
+from radocraft.sources import Source
 
 ASSUMPTION = (
     "Inside a block what one peer's columns contribute is unrelated to what another's do; "
     "how each peer's contributions are spread there was counted, not assumed."
 )
-_FINE = 96.0
-_FINEST = 200.0  # bins in the standard deviation of a peer's scores; a sound model has at most about _FINE
-_AT_ONCE = 1_000
-_REACH = 6.0
+_FINE = 8
+"""Steps of the grid on which histograms are convolved, in the narrowest bin of a peer."""
+_MOST_STEPS = 2**20
 _NARROW = 1e-4
 _ROUNDS = 100
 _NOTHING = 1e-12
 _POINTS = 201
-_MOST = 100_000_000  # counts in memory at a time; a model may come from anybody
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Where a peer's contributions may lie, in bins of one width for all peers."""
+class Counts:
+    """Exact counts by label (negative, positive) and bin; they never leave."""
 
-    low: float
-    step: float
-    bins: int
+    rows: Ints
 
-    @classmethod
-    def of(cls, model: Record, peer: str) -> Grid:
-        """From the model file alone: the block means and how far contributions scatter."""
-        step = sum(number(effect) ** 2 for effect in model.effects.values()) ** 0.5 / _FINE
-        if not step > 0:
-            raise LearnError("This model gives every row the same score: there is nothing to count.")
-        mean = contributions(model, peer)
-        reach = _REACH * sum(number(model.effects[name]) for name in owned(model, peer))
-        low = float(mean.min()) - reach
-        return cls(low, step, int(np.ceil((float(mean.max()) + reach - low) / step)) + 1)
+    def digest(self, model: Record) -> str:
+        """By which a release of the same counts is known."""
+        return hashlib.sha256(identity(model).encode() + self.rows.astype("<i8").tobytes()).hexdigest()
 
-    def place(self, scores: Floats) -> Ints:
-        """The bin of each score; what lies beyond the grid goes to its ends."""
-        return np.clip((scores - self.low) // self.step, 0, self.bins - 1).astype(np.int64)
+    def released(self, model: Record, peer: str, policy: Policy, noise: Noise | None = None) -> Histograms:
+        """The counts as they may leave."""
+        exact, sd, rho = self.rows, 0.0, 0.0
+        if policy.noisy:
+            sd, rho = _level(model, peer, policy)
+            drawn = (Noise() if noise is None else noise).draw(exact.shape, sd)
+            exact = exact + drawn.astype(np.int64)
+        return Histograms(
+            model=identity(model),
+            peer=peer,
+            guarantee=policy.guarantee,
+            noise=sd,
+            rho=rho,
+            negative=tuple(exact[0].tolist()),
+            positive=tuple(exact[1].tolist()),
+        )
 
 
-def tell_scores(data: Any, model: Record, peer: str, policy: Policy | None = None) -> Told:
-    """Count how a peer's share of the score is spread, for the learner's second round.
-
-    Parameters
-    ----------
-    data
-        The peer's table, as for `open_source`.
-    model
-        What `learn` gave.
-    peer
-        Whose table it is.
-    policy
-        The peer's rules; those of `Policy()` if None. The ledger hears of it
-        when the counts are written (`let_scores_go`).
-
-    Examples
-    --------
-    >>> import radocraft as rc
-    >>> contract, tables = rc.example_peers(rows=2000)
-    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
-    >>> model = rc.learn(parts, contract)
-    >>> told = [rc.tell_scores(tables[peer], model, peer) for peer in tables]
-    >>> min(rows for one in told for block in one.rows for rows in block) >= 10
-    True
-    >>> abs(rc.recalibrate(model, told).second_round.error - model.estimate.error) < 0.03
-    True
-    """
-    policy = policy or Policy()
-    check_scope(model, peer, policy)
-    counts = count_scores(open_source(data), model, peer)
-    found = {at: joined_bins(row, policy.limit) for at, row in enumerate(counts)}
-    kept = {at: bins for at, bins in found.items() if bins[0]}
-    return Told(
-        model=identity(model),
-        peer=peer,
-        guarantee=policy.guarantee,
-        blocks=tuple(kept),
-        starts=tuple(starts for starts, _ in kept.values()),
-        rows=tuple(rows for _, rows in kept.values()),
-    )
+def _level(model: Record, peer: str, policy: Policy) -> tuple[float, float]:
+    """Standard deviation of the noise in every count, by what is public, and what it costs; a row is in one bin."""
+    (rows,) = [origin.rows for origin in model.learned_from if origin.peer == peer]
+    unit = policy.rows_per_person
+    if policy.epsilon is not None:
+        sd = unit / (2.0 * rho_of(policy.epsilon, policy.delta)) ** 0.5
+    else:
+        sd = unit * max(1.0, policy.noise * (rows / (2 * BINS)) ** 0.5)
+    return sd, 0.5 * (unit / sd) ** 2
 
 
 def check_scope(model: Record, peer: str, policy: Policy) -> None:
@@ -124,13 +97,11 @@ def check_scope(model: Record, peer: str, policy: Policy) -> None:
     check_single(model)
     if peer not in model.peers:
         raise LearnError(f"The model was not learned from '{peer}' but from {', '.join(model.peers)}.")
-    if policy.mode == "differential-privacy":
-        raise PolicyRefusal(
-            "Counts of scores are exact, and beside them a differentially private release has no protection left. "
-            "Do without the second round, or learn from exact sums."
-        )
     if policy.contracts is not None and model.contract.fingerprint not in policy.contracts:
-        raise PolicyRefusal(f"The policy does not allow the contract '{model.contract.name}'.")
+        raise PolicyRefusal(
+            f"The policy does not allow the contract '{model.contract.name}'. Add its fingerprint to `contracts` if "
+            "your data officer agrees."
+        )
 
 
 def check_single(model: Record) -> None:
@@ -139,64 +110,71 @@ def check_single(model: Record) -> None:
         raise LearnError("The second round is for a label of two values; this model has several scores, or a number.")
 
 
-def count_scores(source: Source, model: Record, peer: str) -> Ints:
-    """Rows by block (first axis) and bin of the peer's contribution."""
-    grid = Grid.of(model, peer)
+def count_scores(source: Source, model: Record, peer: str, policy: Policy) -> Counts:
+    """Rows by label and by how far the peer's contribution is from its mean in the row's block."""
     view = View.of(model.contract, (peer,), source, model.constants)
     weights = np.array([number(c.raw) for c in model.of_peer(peer)])
     centre = np.array([c.centre for c in model.of_peer(peer)])
-    labels = np.array(model.blocks.labels)
-    if len(labels) * grid.bins > _MOST:
-        raise LearnError(f"This model asks for {len(labels):,} blocks of {grid.bins:,} bins each: too many to count.")
-    counts, powers = np.zeros((len(labels), grid.bins), dtype=np.int64), np.zeros(3)
-    for batch in checked_batches(view, source, with_label=True):
+    labels, means = np.array(model.blocks.labels), contributions(model, peer)
+    counts, step = np.zeros((2, BINS), dtype=np.int64), _width(model, peer)
+    keep = () if policy.person is None else (policy.person,)
+    turns = Turns(policy.rows_per_person)
+    for batch in checked_batches(view, source, keep, with_label=True):
         check_labels(batch.column("label").null_count, source, view.shared)
         codes, label = view.codes(batch), dense(batch.select(["label"]))[:, 0].astype(np.int64)
         score = np.nan_to_num(view.values(batch) - centre, nan=0.0) @ weights
         if peer == model.peers[0]:
             score = score + number(model.intercept) + model.contract.encode_shared(codes) @ model.shared_weights
-        powers += [len(score), score.sum(), score @ score]
         block = locate(model.block_codes, labels, codes, label)
-        seen = block >= 0
-        np.add.at(counts, (block[seen], grid.place(score[seen])), 1)
-    check_fineness(powers, grid)
-    return counts
+        kept = (block >= 0) & (turns.of(batch.column("keep_0")) if keep else True)
+        place = np.clip((score[kept] - means[block[kept]]) // step + BINS // 2, 0, BINS - 1).astype(np.int64)
+        np.add.at(counts, ((label[kept] > 0).astype(np.int64), place), 1)
+    return Counts(counts)
 
 
-def check_fineness(powers: Floats, grid: Grid) -> None:
-    """Refuse bins so fine that their edges would tell rows' scores: the model says how far scores spread, falsely.
+class Turns:
+    """Counts the rows of each person as they come, and tells which are among the first so many."""
 
-    ``powers`` are the number, sum and sum of squares of the peer's scores.
-    """
-    mean, square = powers[1:] / max(powers[0], 1.0)
-    if max(square - mean**2, 0.0) ** 0.5 > _FINEST * grid.step:
-        raise PolicyRefusal(
-            f"This model asks for bins of less than 1/{_FINEST:.0f} of how far scores spread here, and the edges of "
-            "such bins would tell the scores of single rows. It does not describe this table; have one learned anew."
-        )
+    def __init__(self, most: int) -> None:
+        self._most, self._seen = most, dict[object, int]()
+
+    def of(self, persons: pa.Array) -> Truths:
+        """Which rows of a batch count."""
+        encoded = pc.dictionary_encode(persons, null_encoding="encode")
+        place, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+        order = np.argsort(place, kind="stable")
+        sizes = np.bincount(place, minlength=len(names))
+        turn = np.empty(len(place), dtype=np.int64)
+        turn[order] = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        turn += np.array([self._seen.get(name, 0) for name in names], dtype=np.int64)[place]
+        self._seen.update({name: self._seen.get(name, 0) + int(n) for name, n in zip(names, sizes, strict=True)})
+        return np.asarray(turn < self._most)
 
 
-def recalibrate(model: Model, told: list[Told]) -> Model:
+def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
     """The model with probabilities from every peer's counts, and what to expect of it then (`second_round`).
-
-    See `tell_scores` for an example.
 
     Raises
     ------
     LearnError
         If a peer's counts are missing, twice there or of another model.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=2000)
+    >>> model = rc.learn([rc.share(tables[peer], contract, peer) for peer in tables], contract)
+    >>> counts = [rc.share_scores(tables[peer], model, peer) for peer in tables]
+    >>> abs(rc.recalibrate(model, counts).second_round.error - model.estimate.error) < 0.05
+    True
     """
     check_single(model)
-    by_peer = {one.peer: one for one in told}
-    if len(told) != len(by_peer) or {*by_peer} != {*model.peers}:
+    by_peer = {one.peer: one for one in histograms}
+    if len(histograms) != len(by_peer) or {*by_peer} != {*model.peers}:
         raise LearnError(f"The second round needs one file of counts of each peer: {', '.join(model.peers)}.")
-    for one in told:
+    for one in histograms:
         one.check(one.peer, model)
-    grids = {peer: Grid.of(model, peer) for peer in model.peers}
-    step = next(iter(grids.values())).step
-    low = sum(grid.low for grid in grids.values()) + step * (len(grids) - 1) / 2
-    negative, positive = spread(model, by_peer, grids)
-    edges: Floats = low + step * np.arange(len(positive) + 1, dtype=np.float64)
+    edges, negative, positive = spread(model, by_peer)
     kept = model.estimate.kept
     below, above = -1.0 - (-1.0 - edges) / kept, 1.0 - (1.0 - edges) / kept
     odds = calibrated(below, negative, above, positive)
@@ -204,37 +182,49 @@ def recalibrate(model: Model, told: list[Told]) -> Model:
     return model.model_copy(update={"odds": odds, "second_round": found})
 
 
-def spread(model: Record, told: dict[str, Told], grids: dict[str, Grid]) -> tuple[Floats, Floats]:
-    """How scores are spread over the grid under each label: the convolution of all peers, block by block."""
-    length = sum(grid.bins for grid in grids.values())
-    weights, labels = np.array(model.blocks.weights), np.array(model.blocks.labels)
-    by_label = np.stack([weights * (labels == -1), weights * (labels == 1)])
-    total = np.zeros((2, length // 2 + 1), dtype=np.complex128)
-    for first in range(0, len(labels), _AT_ONCE):
-        some = slice(first, min(first + _AT_ONCE, len(labels)))
-        waves = [np.fft.rfft(densities(model, told[peer], grid, some), length) for peer, grid in grids.items()]
-        total += by_label[:, some] @ np.prod(waves, axis=0)
-    negative, positive = np.maximum(np.fft.irfft(total, length), 0.0)
-    return negative, positive
+def spread(model: Record, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
+    """Edges of a grid, and how scores are spread over it under each label: block means and all peers, convolved."""
+    means = np.sum([contributions(model, peer) for peer in model.peers], axis=0)
+    widths = {peer: _width(model, peer) for peer in model.peers}
+    reach = float(np.ptp(means)) + sum(BINS * width for width in widths.values())
+    step = max(min(widths.values()) / _FINE, reach / _MOST_STEPS)
+    place = np.rint((means - means.min()) / step).astype(np.int64)
+    labels, weights = np.array(model.blocks.labels), np.array(model.blocks.weights)
+    masses = []
+    for label, name in ((-1, "negative"), (1, "positive")):
+        at_means = np.bincount(place[labels == label], weights[labels == label], int(place.max()) + 1)
+        shapes = [_shape(getattr(by_peer[peer], name), widths[peer], step) for peer in model.peers]
+        masses.append(np.maximum(reduce(fftconvolve, shapes, at_means), 0.0))
+    half = sum(len(_shape((1,) * BINS, widths[peer], step)) // 2 for peer in model.peers)
+    edges = float(means.min()) + step * (np.arange(len(masses[0]) + 1) - half - 0.5)
+    return np.asarray(edges, dtype=np.float64), masses[0], masses[1]
 
 
-def densities(model: Record, told: Told, grid: Grid, some: slice) -> Floats:
-    """Per block the peer's shares by fine bin: as counted over bins, normal inside one; normal without counts."""
-    edges = grid.low + grid.step * np.arange(1, grid.bins)
-    inside = ndtr((edges - contributions(model, told.peer)[some, None]) / deviation(model, told.peer))
-    out: Floats = np.diff(inside, axis=1, prepend=0.0, append=1.0) + np.finfo(float).tiny
-    low, high = np.searchsorted(told.blocks, [some.start, some.stop])
-    for block, starts, rows in zip(*(field[low:high] for field in (told.blocks, told.starts, told.rows)), strict=True):
-        row = out[block - some.start]
-        row *= np.repeat(np.array(rows) / sum(rows) / np.add.reduceat(row, starts), np.diff([*starts, grid.bins]))
-    return out
+def _shape(counts: tuple[int, ...], width: float, step: float) -> Floats:
+    """A histogram on the grid, its middle in the middle, its mass 1; noise below zero is cut off."""
+    half = int(np.ceil(BINS * width / (2.0 * step)))
+    edges = step * (np.arange(-half, half + 2) - 0.5)
+    below = np.concatenate([[0.0], np.cumsum(np.maximum(counts, 0))])
+    if below[-1] <= 0.0:  # no rows, or noise alone: normal
+        middle = (np.arange(BINS) - BINS / 2 + 0.5) * (2 * REACH / BINS)
+        below = np.concatenate([[0.0], np.cumsum(np.exp(-(middle**2) / 2.0))])
+    return np.asarray(np.diff(np.interp(edges, width * (np.arange(BINS + 1) - BINS / 2), below / below[-1])))
+
+
+def _width(model: Record, peer: str) -> float:
+    """Of a peer's bins: a public number, from the model alone."""
+    width = 2.0 * REACH / BINS * deviation(model, peer)
+    if not width > 0.0:
+        raise LearnError("This model gives every row the same score: there is nothing to count.")
+    return width
 
 
 def deviation(model: Record, peer: str) -> float:
     """Standard deviation of the contribution of a peer's private columns inside blocks."""
     mean, weights = model.stacked(model.blocks.peers[peer]), np.array(model.blocks.weights)
     between = float(np.average((mean - np.average(mean, weights=weights)) ** 2, weights=weights))
-    return float(max(number(model.effects[peer]) ** 2 - between, _NARROW * number(model.effects[peer]) ** 2) ** 0.5)
+    largest = max(number(effect) ** 2 for effect in model.effects.values())
+    return float(max(number(model.effects[peer]) ** 2 - between, _NARROW * largest) ** 0.5)
 
 
 def calibrated(below: Floats, negative: Floats, above: Floats, positive: Floats) -> Odds:
@@ -310,8 +300,3 @@ def contributions(model: Record, peer: str) -> Floats:
     if peer == model.peers[0]:
         mean = mean + number(model.intercept) + np.array([number(value) for value in model.blocks.shared])
     return np.asarray(mean)
-
-
-def owned(model: Record, peer: str) -> tuple[str, ...]:
-    """Whose effects are in the peer's contribution."""
-    return ("shared", peer) if peer == model.peers[0] else (peer,)

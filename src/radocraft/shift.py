@@ -1,4 +1,4 @@
-"""How values are moved before they are added: by their bounds, or, so that nothing is lost, by a guess from a sample."""
+"""How values are moved before they are added: by their bounds, or, to lose no digits, by a guess from a sample."""
 
 from __future__ import annotations
 

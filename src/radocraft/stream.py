@@ -38,7 +38,7 @@ from radocraft.totals import Totals, hopeful_kinds, present_values
 _ROWS = 4096
 _BYTES = 8
 _DOING = "sums and moments"
-_ONE = np.zeros(1, dtype=np.uint8)
+_ONE: Any = np.zeros(1, dtype=np.uint8)
 
 
 def streams(source: Source, reader: Reader) -> bool:

@@ -198,7 +198,7 @@ class Tally:
         for array in (*blocks, self.moments, self.origin, self.unit):
             kind = "<f8" if array.dtype.kind == "f" else "<i8"
             out.update(f"{kind} {array.shape}".encode())
-            out.update(np.ascontiguousarray(array, dtype=kind) + 0)  # which makes 0 of -0
+            out.update((np.ascontiguousarray(array, dtype=kind) + 0).tobytes())  # which makes 0 of -0
         return out.hexdigest()
 
     def save(self, path: str | Path) -> None:

@@ -58,7 +58,7 @@ def ask_totals(source: Source, reader: Reader, shift: Shift, progress: Progress 
         return totals
     count = int(totals.rows.sum())
     gaps = np.flatnonzero(totals.present.sum(axis=0) < count).tolist()
-    return replace(totals, moments=_ask_moments(source, now, shift, gaps, count, progress))
+    return replace(totals, moments=_ask_moments(source, now, shift, gaps, count=count, progress=progress))
 
 
 def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, Reader]:
@@ -198,7 +198,7 @@ def _named(name: str, values: list[exp.Expr]) -> list[exp.Expr]:
 
 
 def _ask_moments(
-    source: Source, reader: Reader, shift: Shift, gaps: list[int], count: int, progress: Progress
+    source: Source, reader: Reader, shift: Shift, gaps: list[int], *, count: int, progress: Progress
 ) -> Floats:
     """Second moments of (values, present) over all rows of every label."""
     done = 0

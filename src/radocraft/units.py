@@ -60,11 +60,13 @@ def in_units(cells: Cells, centre: Floats, scale: Floats) -> Cells:
     moved = np.flatnonzero((stretch != 1.0) | (shift != 0.0))
     sums = cells.sums.copy()
     sums[:, moved] = sums[:, moved] * stretch[moved] + np.outer(cells.rows, shift[moved])
+    grown, levels = float(np.max(np.abs(stretch), initial=1.0)), cells.levels
     return replace(
         cells,
         centre=centre,
         scale=scale,
         sums=sums,
+        levels=replace(levels, sums=levels.sums * grown, moments=levels.moments * grown**2),
         by_label=change @ cells.by_label @ change.T,
     )
 

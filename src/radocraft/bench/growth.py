@@ -9,10 +9,9 @@ from pathlib import Path
 from radocraft.bench.measure import Cost, growth, measure
 from radocraft.bench.scan import CODES, contract_of, write_table
 from radocraft.contract import Contract
-from radocraft.craft import craft
+from radocraft.gate.policy import Policy
 from radocraft.learn import learn
-from radocraft.parts import Part
-from radocraft.policy import release
+from radocraft.peer import share
 
 SIZES: dict[str, tuple[int, ...]] = {
     "rows": (1_000_000, 3_000_000, 10_000_000),
@@ -73,8 +72,7 @@ def crafting_point(folder: Path, shape: dict[str, int]) -> tuple[Cost, float]:
 def crafted(path: Path, width: int, codes: tuple[int, ...]) -> float:
     """Craft, and where blocks are large enough to leave as they are, release; the bytes of the part."""
     contract = contract_of(width, codes)
-    tally = craft(path, contract, "bank")
-    return float(Part.seal(release(tally, contract)).nbytes) if codes == CODES[500] else 0.0
+    return float(share(path, contract, "bank").nbytes)
 
 
 def learning_point(folder: Path, shape: dict[str, int]) -> tuple[Cost, float]:
@@ -85,7 +83,7 @@ def learning_point(folder: Path, shape: dict[str, int]) -> tuple[Cost, float]:
     parts = []
     for peer in contract.peers:
         parts.append(folder / f"{peer}.part.parquet")
-        Part.seal(release(craft(path, contract, peer), contract)).write(parts[-1])
+        share(path, contract, peer, policy=Policy.exact(), output=parts[-1])
     held = float(path.stat().st_size) * len(parts)
     path.unlink()
     return measure(learned, parts, contract, warm=(parts, contract)), held

@@ -17,14 +17,14 @@ import numpy as np
 from radocraft.arrays import Floats, Ints
 from radocraft.bench.measure import Cost, measure, median
 from radocraft.contract import Contract
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import release
 from radocraft.learn import learn
 from radocraft.parts import Part
-from radocraft.policy import Policy, release
 from radocraft.tally import Tally
 
 PEERS = ("bank", "shop")
 SHARED = 4
-_OPEN = Policy(mode="none", gives_away_single_rows=True)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def contract_of(width: int, codes: int) -> Contract:
 def write_part(path: Path, peer: str, width: int, codes: int, rows: int) -> None:
     """One peer's part, every signature and label in it."""
     contract = contract_of(width, codes)
-    Part.seal(release(tally_of(contract, peer, width, codes, rows), contract, _OPEN)).write(path)
+    Part.of(release(tally_of(contract, peer, width, codes, rows), contract, Policy.exact())).write(path)
 
 
 def tally_of(contract: Contract, peer: str, width: int, codes: int, rows: int) -> Tally:
@@ -109,13 +109,9 @@ def tally_of(contract: Contract, peer: str, width: int, codes: int, rows: int) -
         rows=count,
         sums=sums,
         present=np.broadcast_to(count[:, None], sums.shape),
-        others=np.broadcast_to(count[:, None], sums.shape),
-        moments=moments_of(sums, count),
+        moments=np.stack([moments_of(sums, count) / 2.0] * 2),
         origin=np.zeros(width),
         unit=np.ones(width),
-        usual=np.full(width, np.nan),
-        next=np.full(width, np.nan),
-        next_rows=np.zeros(width, dtype=np.int64),
     )
 
 

@@ -23,11 +23,9 @@ import pyarrow.parquet as pq
 from radocraft.arrays import Floats, Ints
 from radocraft.bench.measure import Cost, measure
 from radocraft.contract import Contract
-from radocraft.craft import craft
 from radocraft.learn import learn
 from radocraft.model import predict
-from radocraft.parts import Part
-from radocraft.policy import release
+from radocraft.peer import share
 from radocraft.study.baselines import FINE_GAMMAS, fit_ridge, zip_rows
 from radocraft.study.scenarios import PeerTable
 
@@ -126,7 +124,7 @@ def run_radocraft(folder: Path, caution: float | None = None) -> tuple[float, fl
     """Craft at both peers, release, learn; bytes of the parts and the test error."""
     contract, sent, parts = _contract(), 0, []
     for peer in PEERS:
-        parts.append(Part.seal(release(craft(folder / f"{peer}.parquet", contract, peer), contract)))
+        parts.append(share(folder / f"{peer}.parquet", contract, peer))
         sent += parts[-1].nbytes
     model = learn(parts, contract, caution=caution)
     test = pq.read_table(folder / "test.parquet")

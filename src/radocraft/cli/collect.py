@@ -15,6 +15,7 @@ from radocraft.cli.peer import IdentityFolder, MetricsPort, split
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch
+from radocraft.histograms import Histograms
 from radocraft.learn import learn as learn_model
 from radocraft.model import Model
 from radocraft.net.chunks import sha256_of
@@ -24,7 +25,6 @@ from radocraft.net.identity import Identity
 from radocraft.net.metrics import serve_metrics
 from radocraft.second_round import check_single, recalibrate
 from radocraft.storage import writing
-from radocraft.telling import Told
 
 _MAILBOX = "mailbox"
 Learn = Callable[[dict[str, Path]], Model]
@@ -103,10 +103,10 @@ def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Le
         raise typer.BadParameter(f"The second round asks every peer of the model: {', '.join(model.peers)}.")
 
     def check(file: Path, peer: str) -> None:
-        Told.load(file).check(peer, model)
+        Histograms.load(file).check(peer, model)
 
     def learn(files: dict[str, Path]) -> Model:
-        return recalibrate(model, [Told.load(file) for file in files.values()])
+        return recalibrate(model, [Histograms.load(file) for file in files.values()])
 
     return Wanted(contract, check, sha256_of(path)), learn
 

@@ -11,11 +11,11 @@ from rich.table import Table
 
 from radocraft.cli.inspect import print_part
 from radocraft.cli.terminal import Json, err, out, print_json
+from radocraft.histograms import Histograms
 from radocraft.ledger import Verdict
 from radocraft.parts import Part
 from radocraft.peer import Conclusion, Pending, conclude
 from radocraft.review import ReviewServer
-from radocraft.telling import Told
 
 
 def review(
@@ -86,7 +86,7 @@ def _everything(waiting: Pending) -> dict[str, Any]:
             "after": waiting.after.spent,
             "remains": waiting.after.remains,
         }
-    if isinstance(waiting.content, Told):
+    if isinstance(waiting.content, Histograms):
         return {**told, "scores": waiting.content.model_dump(mode="json")}
     return {**told, "metadata": waiting.content.metadata, "table": waiting.content.table.to_pylist()}
 
@@ -97,8 +97,8 @@ def _print_waiting(waiting: Pending, cells: int) -> None:
         grid.add_row(key, value)
     out.print(grid)
     out.print()
-    if isinstance(waiting.content, Told):
-        _print_scores(waiting.content, cells)
+    if isinstance(waiting.content, Histograms):
+        _print_scores(waiting.content)
     else:
         print_part(waiting.content, cells or waiting.content.table.num_rows)
 
@@ -125,10 +125,8 @@ def _facts(waiting: Pending) -> dict[str, str]:
     return facts
 
 
-def _print_scores(told: Told, blocks: int) -> None:
-    grid = Table("block", "begins at bin", "rows")
-    for block, starts, rows in list(zip(told.blocks, told.starts, told.rows, strict=True))[: blocks or None]:
-        grid.add_row(str(block), " ".join(map(str, starts)), " ".join(map(str, rows)))
+def _print_scores(counts: Histograms) -> None:
+    grid = Table("label", "rows in each bin, from the lowest score to the highest")
+    grid.add_row("negative", " ".join(map(str, counts.negative)))
+    grid.add_row("positive", " ".join(map(str, counts.positive)))
     out.print(grid)
-    if blocks and len(told.blocks) > blocks:
-        out.print(f"{len(told.blocks) - blocks:,} more blocks: --cells 0 shows all.")

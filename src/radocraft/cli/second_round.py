@@ -9,11 +9,11 @@ import typer
 
 from radocraft.cli.terminal import Json, can_be_written, err, out, print_json
 from radocraft.gate.policy import Policy
+from radocraft.histograms import BINS, Histograms
 from radocraft.model import Model
 from radocraft.peer import share_scores
 from radocraft.report.numbers import size
 from radocraft.second_round import recalibrate as recalibrate_model
-from radocraft.telling import Told
 
 
 def scores(
@@ -31,16 +31,16 @@ def scores(
     Example: radocraft scores model.json bank.parquet --peer bank -o bank.scores.json
     """
     rules, notes = Policy.load(policy) if policy is not None else Policy(), list[str]()
-    told = share_scores(table, Model.load(model), peer, policy=rules, output=output, say=notes.append)
+    counts = share_scores(table, Model.load(model), peer, policy=rules, output=output, say=notes.append)
     if as_json:
-        counted = {"scores": str(output), "peer": peer, "rows": told.total, "blocks": len(told.blocks)}
+        counted = {"scores": str(output), "peer": peer, "rows": counts.total, "noise": counts.noise}
         print_json({**counted, "notes": notes})
         return
     for note in notes:
         err.print(note)
     out.print(
-        f"Wrote {output}: {told.total:,} rows counted in {sum(map(len, told.rows)):,} bins of {len(told.blocks):,} "
-        f"blocks, {size(output.stat().st_size)}. Send it to the learner: radocraft recalibrate"
+        f"Wrote {output}: about {counts.total:,} rows counted in {2 * BINS} bins, {size(output.stat().st_size)}. "
+        "Send it to the learner: radocraft recalibrate"
     )
 
 
@@ -55,7 +55,7 @@ def recalibrate(
     Example: radocraft recalibrate model.json bank.scores.json insurer.scores.json -o model2.json
     """
     read = Model.load(model)
-    better = recalibrate_model(read, [Told.load(path) for path in counts])
+    better = recalibrate_model(read, [Histograms.load(path) for path in counts])
     better.save(output)
     found = better.second_round
     if as_json or found is None:

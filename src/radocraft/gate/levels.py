@@ -16,6 +16,7 @@ the last because each product of two columns leaves once: sum over i <= j of (z_
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from radocraft.gate.account import Spend
@@ -63,11 +64,11 @@ class Terms:
 
     def sd_counts(self, f: float) -> float:
         """Of the noise in the count of a signature."""
-        return self.per_unit * max(1.0, f * (self.rows / self.signatures) ** 0.5)
+        return self.per_unit * max(1.0, f * math.sqrt(self.rows / self.signatures))
 
     def sd_sums(self, f: float, cells: int) -> float:
         """Of the noise in a cell's sum."""
-        return self.per_unit * max(1.0, f * (self.rows / cells) ** 0.5)
+        return self.per_unit * max(1.0, f * math.sqrt(self.rows / cells))
 
     def weight(self, f: float, cells: int) -> float:
         """How much a cell's count weighs beside its sums; its noise is that of a sum over this, no less than a row."""
@@ -75,7 +76,7 @@ class Terms:
 
     def sd_moments(self, f: float) -> float:
         """Of the noise in a second moment of one label."""
-        return self.per_unit * max(1.0, f * (self.rows / self.labels) ** 0.5)
+        return self.per_unit * max(1.0, f * math.sqrt(self.rows / self.labels))
 
     def counts(self, f: float) -> Spend:
         """What the counts of signatures cost."""
@@ -94,7 +95,7 @@ class Terms:
     def reach_of_moments(self) -> float:
         """How far one row moves all second moments together."""
         square, bound = self.norm**2, min(self.bound, self.norm)
-        return ((square**2 + bound**2 * square) / 2.0) ** 0.5 * (self.width > 0)
+        return math.sqrt((square**2 + bound**2 * square) / 2.0) * (self.width > 0)
 
     def dial(self, rho: float, cells: int, *, counts: bool) -> float:
         """The smallest f whose noise costs no more than ``rho``; infinite if none does."""

@@ -229,7 +229,7 @@ class _Gate:
 
     def least(self, sd: float, blocks: int) -> Floats:
         """By number of blocks in a group, the fewest rows that stand out of the noise in their counts."""
-        return np.maximum(float(self.policy.min_rows), _CLEAR * sd * np.arange(blocks + 1) ** 0.5)
+        return np.asarray(np.maximum(float(self.policy.min_rows), _CLEAR * sd * np.arange(blocks + 1) ** 0.5))
 
     def rows_of(self, counted: Counted, group: Ints, levels: Levels, sd: float) -> Ints:
         """Rows of every cell: its own noisy count and those of its signatures, each by how sure it is."""
@@ -290,12 +290,12 @@ def with_shared(cells: Cells, contract: Contract, counted: Counted, group: Ints)
     """
     likely = np.maximum(counted.counts, 0.0) + 1e-9
     likely *= (cells.rows / np.bincount(group, likely))[group]
-    unknown = counted.codes == ROLLED
     shared = add_up(encoded_sums(contract, counted.codes, likely), group, len(cells.rows))
     squares = add_up(encoded_sums(contract, counted.codes, likely, power=2), group, len(cells.rows))
-    if unknown.any():
+    if (counted.codes == ROLLED).any():
         shared, squares = (
-            csr_array(one + _spread(one, cells, contract, likely, unknown, group)) for one in (shared, squares)
+            csr_array(one + _spread(one, cells, contract, counted, likely=likely, group=group))
+            for one in (shared, squares)
         )
     cells = replace(cells, shared=shared)
     hidden = hidden_evenly(cells, contract, squares)
@@ -303,11 +303,13 @@ def with_shared(cells: Cells, contract: Contract, counted: Counted, group: Ints)
 
 
 def _spread(
-    known: csr_array, cells: Cells, contract: Contract, likely: Floats, unknown: Ints, group: Ints
+    known: csr_array, cells: Cells, contract: Contract, counted: Counted, *, likely: Floats, group: Ints
 ) -> csr_array:
     """Sums over rows whose code was not counted: as over all others with their label."""
     widths = [len(shared.encoded) for shared in contract.shared]
-    lacking = np.column_stack([np.bincount(group, likely * column, len(cells.rows)) for column in unknown.T])
+    lacking = np.column_stack(
+        [np.bincount(group, likely * column, len(cells.rows)) for column in (counted.codes == ROLLED).T]
+    )
     out = np.zeros(known.shape)
     for label in np.unique(cells.labels):
         own = cells.labels == label

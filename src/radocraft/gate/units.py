@@ -67,7 +67,9 @@ def settle_units(
     sd = per_unit * max(_LEAST, _SHARE * tall)
     sd = sd if rho is None else max(sd, per_unit * (_ROUNDS * len(wanted) / rho) ** 0.5)
     bins = int(np.clip(tall / (5.0 * sd), _FEWEST_BINS, _MOST_BINS))
-    edges, counts, spend = {}, {}, Spend(1 / 200)
+    edges: dict[str, Floats] = {}
+    counts: dict[str, Floats] = {}
+    spend = Spend(1 / 200)
     finer = dict.fromkeys(wanted, _OCTAVES)
     for _ in range(_ROUNDS):
         exact = count(finer)

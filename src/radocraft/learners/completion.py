@@ -179,8 +179,12 @@ def label_apart(known: Completion) -> Completion:
 
 
 def noise_level(cells: Cells) -> float:
-    """How far noise in a peer's moments moves the eigenvalues of G / M: 2 sigma sqrt(d_j) / N_j, 0 without noise."""
-    return float(2.0 * cells.noise * len(cells.columns) ** 0.5 / cells.total)
+    """How far noise in a peer's moments moves the eigenvalues of G / M: 2 sigma sqrt(d_j) / N_j, 0 without noise.
+
+    Moments come by label; those of the table have the noise of all labels together.
+    """
+    sigma = cells.levels.moments * len(cells.by_label) ** 0.5
+    return float(2.0 * sigma * len(cells.columns) ** 0.5 / cells.total)
 
 
 Scatter = tuple[Ints, Floats, Floats]

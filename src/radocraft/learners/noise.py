@@ -1,4 +1,4 @@
-"""What the noise in differentially private parts costs a fit.
+"""What the noise in the parts costs a fit.
 
 In the directions of G / M (the constant eliminated) with eigenvalues l_i and the
 label's products t_i, ridge gives t_i / (l_i + alpha), and without noise t_i / l_i
@@ -46,5 +46,6 @@ def noise_of(blocks: Blocks, fit: Fit) -> Floats:
     out = np.zeros(fit.layout.size)
     for cells, own in zip(blocks.cells, fit.layout.held, strict=True):
         length = float(np.mean(np.sum(fit.theta[own].reshape(len(own), -1) ** 2, axis=0)))
-        out[own] += (cells.total_noise**2 + cells.noise**2 * length) / cells.total**2
+        sums, moments = len(cells.rows) * cells.levels.sums**2, len(cells.by_label) * cells.levels.moments**2
+        out[own] += (sums + moments * length) / cells.total**2
     return out

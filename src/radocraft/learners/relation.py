@@ -54,7 +54,7 @@ def same_people(blocks: Blocks) -> bool:
     Equal numbers of rows in all blocks tell, unless all are the same number, as in a sample by design.
     """
     rows = blocks.rows
-    exact = not blocks.surety and all(cells.noise == cells.total_noise == 0.0 for cells in blocks.cells)
+    exact = not blocks.surety and not any(cells.levels.sums or cells.levels.rows for cells in blocks.cells)
     return exact and bool((rows == rows[0]).all()) and bool((rows[0] != rows[0, 0]).any())
 
 

@@ -59,7 +59,7 @@ class Collector:
     returns
         Whether the model goes back to the peers; even so, to those alone that may have it.
     report
-        Told of every peer's state as it changes.
+        Histograms of every peer's state as it changes.
     """
 
     def __init__(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import IO, Any
 
 from pydantic import ValidationError
 
 from radocraft.errors import FileError
+from radocraft.histograms import BINS, Histograms
 from radocraft.ledger import What
 from radocraft.parts import Part
 from radocraft.peer.outgoing import Facts, Form
-from radocraft.telling import Told
 
 
 def _describe_part(part: Part) -> Facts:
@@ -26,25 +25,24 @@ def _describe_part(part: Part) -> Facts:
     )
 
 
-def _describe_scores(scores: Told) -> Facts:
-    bins = sum(map(len, scores.rows))
+def _describe_scores(scores: Histograms) -> Facts:
     return Facts(
-        hash=hashlib.sha256(scores.encode()).hexdigest(),
+        hash=scores.hash,
         rows=scores.total,
-        cells=bins,
+        cells=2 * BINS,
         guarantee=scores.guarantee,
-        summary=f"{scores.total:,} rows counted in {bins:,} bins of {len(scores.blocks):,} blocks",
+        summary=f"{scores.total:,} rows counted in {2 * BINS} bins",
     )
 
 
-def _read_scores(file: IO[bytes], name: str) -> Told:
+def _read_scores(file: IO[bytes], name: str) -> Histograms:
     try:
-        return Told.model_validate_json(file.read())
+        return Histograms.model_validate_json(file.read())
     except (ValidationError, RecursionError) as error:
         raise FileError(f"'{name}' holds no counts of scores. Count anew, or check the path.") from error
 
 
-def _write_scores(scores: Told, file: IO[bytes]) -> None:
+def _write_scores(scores: Histograms, file: IO[bytes]) -> None:
     file.write(scores.encode())
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from radocraft.gate.policy import Policy
+from radocraft.histograms import Histograms
 from radocraft.model import Model
 from radocraft.peer.forms import SCORES
 from radocraft.peer.outgoing import Drawn
 from radocraft.peer.road import Errand, Say, log, send
 from radocraft.peer.sharing import table_name_of
-from radocraft.second_round import check_scope, count_scores, tell_counts
+from radocraft.second_round import check_scope, count_scores
 from radocraft.sources import open_source
-from radocraft.telling import Told, identity
 
 
 def share_scores(
@@ -27,7 +26,7 @@ def share_scores(
     name: str | None = None,
     job: str | None = None,
     say: Say = log.warning,
-) -> Told:
+) -> Histograms:
     """Count how a peer's share of a model's scores is spread, and write what may leave of that.
 
     Parameters
@@ -44,13 +43,10 @@ def share_scores(
         named = policy.table or name or table_name_of(table, peer)
         errand = Errand(SCORES, model.contract, peer, policy, named, Path(output), job, say)
         errand.check()
-    counts = count_scores(open_source(table), model, peer)
+    counts = count_scores(open_source(table), model, peer, policy)
 
-    def draw(head: str | None) -> Drawn[Told]:
-        told = tell_counts(counts, model, peer, policy)
-        return Drawn(told, told.spend)
+    def draw(head: str | None) -> Drawn[Histograms]:
+        released = counts.released(model, peer, policy)
+        return Drawn(released, released.spend)
 
-    if errand is None:
-        return draw(None).content
-    digest = hashlib.sha256(identity(model).encode() + repr(counts.shape).encode() + counts.tobytes())
-    return send(errand, digest.hexdigest(), draw)
+    return draw(None).content if errand is None else send(errand, counts.digest(model), draw)

@@ -14,7 +14,7 @@ from radocraft.report.markup import Child, tag
 from radocraft.report.numbers import listed
 from radocraft.report.page import Section, scrolling, table
 
-PRIVATE = "differential-privacy"
+PRIVATE = "noise"
 _SAME = 0.005
 _LABELS = 4
 

@@ -16,10 +16,11 @@ import numpy as np
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.contract import Contract
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import release
 from radocraft.learners.completion import complete
 from radocraft.learners.drl import fit_drl
 from radocraft.learners.matching import USUAL_CAUTION, Ridge, describe, generalised_cross_validation
-from radocraft.policy import Policy, release
 from radocraft.population import Population
 from radocraft.study.baselines import (
     FINE_GAMMAS,

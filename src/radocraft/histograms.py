@@ -1,37 +1,41 @@
-"""What leaves in the second round: counts of scores. How they leave is in `peer`, as for parts."""
+"""What leaves in the second round: histograms of scores. How they leave is in `peer`, as for parts."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from radocraft.errors import ContractMismatch
 from radocraft.gate.account import Spend
 from radocraft.model.record import Record
 from radocraft.storage import read_json, write_json
 
+BINS = 64
+"""Bins of a histogram, evenly over `REACH` deviations on both sides; what lies beyond counts in the last."""
+REACH = 4.0
 
-class Told(BaseModel):
-    """How one peer's share of the score is spread, block by block: the only thing that leaves in the second round.
+Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
-    ``starts`` says where each bin of a block begins on the model's grid, ``rows``
-    how many rows are in it. Blocks with too few rows are not there.
+
+class Histograms(BaseModel):
+    """How one peer's share of the score is spread around its blocks' means, a histogram for each label.
+
+    Counts carry noise and may be below zero; ``noise`` is its standard deviation, 0 for exact counts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     model: str
     peer: str
     guarantee: str
-    rho: float = 0.0
-    delta: float = 0.0
-    blocks: tuple[int, ...]
-    starts: tuple[tuple[int, ...], ...]
-    rows: tuple[tuple[int, ...], ...]
+    noise: Annotated[float, Field(ge=0, le=2**53)] = 0.0
+    rho: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    negative: Annotated[tuple[Count, ...], Field(min_length=BINS, max_length=BINS)]
+    positive: Annotated[tuple[Count, ...], Field(min_length=BINS, max_length=BINS)]
 
     def encode(self) -> bytes:
         """What its file holds."""
@@ -40,7 +44,7 @@ class Told(BaseModel):
     @property
     def spend(self) -> Spend:
         """What its noise cost."""
-        return Spend(self.rho, self.delta)
+        return Spend(self.rho)
 
     @property
     def hash(self) -> str:
@@ -49,8 +53,8 @@ class Told(BaseModel):
 
     @property
     def total(self) -> int:
-        """How many rows are counted."""
-        return sum(map(sum, self.rows))
+        """How many rows are counted, noise included."""
+        return max(sum(self.negative) + sum(self.positive), 0)
 
     def save(self, path: str | Path) -> None:
         """Write it to a JSON file, whole or not at all."""
