@@ -13,18 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from radocraft.arrays import one_thread
+from radocraft.arrays import Floats, Ints, one_thread
 from radocraft.bounds import GRID, Bounds
 from radocraft.checks import check_bounded, check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.contract import Contract
-from radocraft.encoding import Column, Constants, Reader, summed_columns, units_of
+from radocraft.encoding import Column, Constants, Reader, open_constants, summed_columns, units_of
 from radocraft.errors import ContractMismatch
+from radocraft.gate.account import Spend
 from radocraft.gate.noise import Noise
+from radocraft.gate.units import settle_units
 from radocraft.persons import Persons
 from radocraft.pieces import check_new
 from radocraft.progress import Progress, quiet
 from radocraft.ranking import Ranking
-from radocraft.settle import check_constants, settle, settle_exactly
+from radocraft.settle import check_constants, count_between, settle, settle_exactly
 from radocraft.shift import Shift, ask_sample, gaps_of, guess_shift
 from radocraft.sources import Source, open_source
 from radocraft.stream import stream_totals, streams, sums_size
@@ -116,6 +118,36 @@ def craft(
         pieces=source.pieces,
     )
     return onto + tally if onto else tally
+
+
+def craft_rows(
+    contract: Contract,
+    peer: str,
+    columns: tuple[str, ...],
+    *,
+    codes: Ints,
+    labels: Ints,
+    values: Floats,
+    bounds: Bounds | None = _BOUNDS,
+    noise: Noise | None = None,
+) -> Tally:
+    """The tally of coded rows in memory: per row its codes, its label and its raw values, NaN where missing.
+
+    All columns are plain numbers. Other arguments are as for `craft`.
+    """
+    constants, spend = dict[str, tuple[float, ...]](), Spend(0.0)
+    if bounds is not None:
+        known = {name: values[np.isfinite(values[:, at]), at] for at, name in enumerate(columns)}
+
+        def count(edges: dict[str, Floats]) -> dict[str, Ints]:
+            return {name: count_between(known[name], at) for name, at in edges.items()}
+
+        wanted = open_constants(contract, peer)
+        constants, spend = settle_units(wanted, count, len(values), Noise() if noise is None else noise)
+    rows = Tally.of_rows(
+        contract, peer, columns, codes=codes, labels=labels, values=values, bounds=bounds, constants=constants
+    )
+    return replace(rows, settled=spend.rho)
 
 
 def _check_onto(onto: Tally | None, contract: Contract, peer: str, bounds: Bounds | None) -> None:

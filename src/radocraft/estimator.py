@@ -19,11 +19,12 @@ from radocraft.arrays import Floats, Ints
 from radocraft.blocks import merge_cells
 from radocraft.cells import Cells
 from radocraft.contract import Contract
+from radocraft.craft import craft_rows
+from radocraft.gate.noise import Noise
 from radocraft.gate.policy import Policy
 from radocraft.gate.release import release
 from radocraft.learners import fit_drl, fit_matching
 from radocraft.population import Population
-from radocraft.tally import Tally
 
 Column = int | str
 
@@ -49,6 +50,10 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         For matching, the ridge strength; by generalised cross-validation if None.
     min_rows
         The fewest rows a block may hold before it is rolled up.
+    noise
+        How much noise every sum carries, as a share of its sampling error; none if 0.
+    random_state
+        The seed of that noise.
 
     Examples
     --------
@@ -69,6 +74,8 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         caution: float | None = None,
         alpha: float | None = None,
         min_rows: int = 1,
+        noise: float = 0.0,
+        random_state: int = 0,
     ) -> None:
         self.peers = peers
         self.shared = shared
@@ -77,6 +84,8 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.caution = caution
         self.alpha = alpha
         self.min_rows = min_rows
+        self.noise = noise
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Cut the table into peers, sum by block, learn."""
@@ -164,8 +173,19 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cells(self, peer: str, values: Floats, codes: Ints, labels: Ints) -> Cells:
         columns = _names(peer, values.shape[1])
-        tally = Tally.of_rows(self.contract_, peer, columns, codes=codes, labels=labels, values=values)
-        return release(tally, self.contract_, Policy(min_rows=self.min_rows)).cells
+        policy = Policy(self.min_rows, noise=self.noise) if self.noise else Policy.exact(self.min_rows)
+        noise = Noise.seeded(self.random_state, peer)
+        tally = craft_rows(
+            self.contract_,
+            peer,
+            columns,
+            codes=codes,
+            labels=labels,
+            values=values,
+            bounds=policy.bounds,
+            noise=noise,
+        )
+        return release(tally, self.contract_, policy, noise).cells
 
 
 def _names(peer: str, width: int) -> tuple[str, ...]:

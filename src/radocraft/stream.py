@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import pyarrow as pa

@@ -6,6 +6,7 @@ a budget, f is the smallest that keeps within it. One row lies in one cell and h
 label, and its private vector is no longer than C; so it moves
 
 | the noisy total               by 1
+| all counts of labels          by 1
 | all counts of signatures      by 1
 | all sums and counts of cells  by sqrt(a^2 + C^2), counts having weight a
 | all second moments            by sqrt((C^4 + b^2 C^2) / 2), b the bound of a column,
@@ -23,6 +24,7 @@ from radocraft.gate.account import Spend
 
 TOTAL = 10.0
 """Standard deviation of the noise in the number of all rows, by which all other noise is measured."""
+_LABELS = 2.0
 _HALVINGS = 60
 
 
@@ -66,6 +68,10 @@ class Terms:
         """Of the noise in the count of a signature."""
         return self.per_unit * max(1.0, f * math.sqrt(self.rows / self.signatures))
 
+    def sd_labels(self, f: float) -> float:
+        """Of the noise in the number of rows with a label: a fourth of what suits a cell as large."""
+        return self.per_unit * max(_LABELS, f * math.sqrt(self.rows / self.labels) / 4.0)
+
     def sd_sums(self, f: float, cells: int) -> float:
         """Of the noise in a cell's sum."""
         return self.per_unit * max(1.0, f * math.sqrt(self.rows / cells))
@@ -79,8 +85,9 @@ class Terms:
         return self.per_unit * max(1.0, f * math.sqrt(self.rows / self.labels))
 
     def counts(self, f: float) -> Spend:
-        """What the counts of signatures cost."""
-        return Spend((1 + self.open_set) * 0.5 * (self.per_unit / self.sd_counts(f)) ** 2)
+        """What the counts of labels and signatures cost."""
+        square = self.sd_labels(f) ** -2 + (1 + self.open_set) * self.sd_counts(f) ** -2
+        return Spend(0.5 * self.per_unit**2 * square)
 
     def sums(self, f: float, cells: int) -> Spend:
         """What sums and counts of cells cost."""

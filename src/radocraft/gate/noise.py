@@ -9,6 +9,7 @@ floating point adds to this is bounded by `precision_loss`.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Callable
@@ -63,6 +64,11 @@ class Noise:
         if len(seed) != _SEED:
             raise ValueError(f"A seed has {_SEED} bytes, not {len(seed)}. Leave it out for fresh noise.")
         self._stream, self._tail = (_keystream(seed, number) for number in (0, 1))
+
+    @classmethod
+    def seeded(cls, *key: object) -> Noise:
+        """Noise that can be repeated, for studies and tests; it protects nothing."""
+        return cls(hashlib.sha256(repr(key).encode()).digest())
 
     def __reduce__(self) -> str:
         raise TypeError("Noise is neither copied nor pickled, since a copy would repeat it. Make a new Noise().")

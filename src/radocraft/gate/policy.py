@@ -32,6 +32,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from radocraft.bounds import Bounds
 from radocraft.errors import PolicyError
 from radocraft.mistakes import Mistake, from_validation, place, report
 from radocraft.storage import read_text
@@ -145,6 +146,11 @@ class Policy(_Rules):
     def noisy(self) -> bool:
         """Whether what leaves carries noise."""
         return self.mode == "noise"
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """How rows are bounded where they are summed; not at all where exact sums leave."""
+        return Bounds(self.bound, self.row_bound, self.person, self.rows_per_person) if self.noisy else None
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from radocraft.gate.levels import TOTAL, Terms
 from radocraft.gate.noise import Noise
 from radocraft.gate.policy import Policy
 from radocraft.gate.rolling import rolled_up
-from radocraft.gate.signatures import Counted, Signatures, check_labels, count_agreed, count_open
+from radocraft.gate.signatures import Counted, Signatures, check_labels, count_agreed, count_labels, count_open, fitted
 from radocraft.labels import Number
 from radocraft.tally import Tally
 
@@ -107,8 +107,7 @@ def check_scope(tally: Tally, contract: Contract, policy: Policy) -> None:
     """The tally must be of this contract and bounded as the policy says, and the policy must allow what is in it."""
     if tally.fingerprint != contract.fingerprint:
         raise ContractMismatch("The tally was crafted under another contract; craft it anew under this one.")
-    bounds = Bounds(policy.bound, policy.row_bound, policy.person, policy.rows_per_person) if policy.noisy else None
-    if tally.bounds != bounds:
+    if tally.bounds != policy.bounds:
         raise ContractMismatch(
             "Rows of this tally are not bounded as the policy says. Craft the table anew under this policy."
         )
@@ -171,9 +170,11 @@ class _Gate:
 
     def run(self) -> Release:
         """All steps."""
+        sd, sd_labels = self.terms.sd_counts(self.dial_of_counts), self.terms.sd_labels(self.dial_of_counts)
+        by_label = count_labels(self.tally, self.contract, sd_labels, self.noise)
+        check_labels(by_label, self.contract, self.tally.peer, max(self.policy.min_rows, 4.0 * sd_labels))
         counted, spend = self.count()
-        sd = self.terms.sd_counts(self.dial_of_counts)
-        check_labels(counted, self.contract, self.tally.peer, self.policy.min_rows, sd)
+        counted = fitted(counted, by_label, sd, sd_labels)
         codes = rolled_up(counted.codes, counted.labels, counted.counts, self.least(sd, len(counted.labels)))
         group = number_rows(np.column_stack([codes, counted.labels]))
         first = first_of_each(group)

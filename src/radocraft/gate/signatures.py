@@ -9,7 +9,7 @@ The rest stay with what they have in common.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -110,13 +110,28 @@ def threshold(sd: float, per_unit: int, delta: float) -> float:
     return per_unit + 0.5 + sd * float(-ndtri(delta / per_unit))
 
 
-def check_labels(counted: Counted, contract: Contract, peer: str, least: float, sd: float) -> None:
-    """The rows of every label must stand out of the noise in their counts."""
+def count_labels(tally: Tally, contract: Contract, sd: float, noise: Noise) -> dict[int, float]:
+    """Noisy numbers of rows by label."""
+    known = sorted(contract.label_codes(tally.peer))
+    exact = np.bincount(np.searchsorted(known, tally.labels), tally.rows, len(known))
+    return dict(zip(known, (exact + noise.draw(exact.shape, sd)).tolist(), strict=True))
+
+
+def check_labels(by_label: dict[int, float], contract: Contract, peer: str, least: float) -> None:
+    """Every label must have some rows, as far as noise lets tell."""
     for code, name in sorted(contract.label_codes(peer).items()):
-        own = counted.labels == code
-        clear = max(least, 4.0 * sd * float(own.sum()) ** 0.5)
-        if counted.counts[own].sum() < clear:
+        if by_label[code] < least:
             raise PolicyRefusal(
                 f"'{peer}' has too few rows of label '{name}', or none: they do not stand out of the noise. Check the "
-                "spelling in [label] of the contract, give more rows, or agree on fewer shared codes."
+                "spelling in [label] of the contract, or give more rows."
             )
+
+
+def fitted(counted: Counted, by_label: dict[int, float], sd: float, sd_labels: float) -> Counted:
+    """Counts of signatures moved, all of a label alike, to agree with the label's, as far as that is surer."""
+    counts = counted.counts.copy()
+    for code, total in by_label.items():
+        own = counted.labels == code
+        variance = float(own.sum()) * sd**2
+        counts[own] += (total - counts[own].sum()) * variance / (variance + sd_labels**2) / own.sum()
+    return replace(counted, counts=counts)

@@ -1,7 +1,7 @@
 """Centres, scales and knots that the contract leaves to the data, from noisy counts alone.
 
 A sample's values are counted in bins that nobody chose by looking: first by powers of
-two, then in even bins over the range where noisy counts stand out, and again where
+two, then in even bins over the range where noisy counts stand out, and again while
 that is a small part of the range. All counts carry noise, so what is read off them is
 public; what it costs is part of the release's account. One row moves at most two of a
 column's counts by 1, its own and, where the sample is cut off at its size, that of the
@@ -11,7 +11,8 @@ row which takes its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,12 +25,14 @@ Count = Callable[[dict[str, Floats]], dict[str, Ints]]
 """Counts of a sample's values between rising edges, by column."""
 
 _OCTAVES = np.concatenate([-(2.0 ** np.arange(60, -31, -1)), 2.0 ** np.arange(-30, 61)])
-_ROUNDS = 4
+_ROUNDS = 5
+_TOTAL = 10.0
 _LEAST, _SHARE = 3.0, 1 / 300
-_CLEAR = 2.0
 _WIDE = 0.25
 _MOST_BINS, _FEWEST_BINS = 64, 10
 _TAIL = 0.01
+_EVEN = 1.0 / 12.0
+_SMALLEST = 1e-300
 
 
 def settle_units(
@@ -63,53 +66,69 @@ def settle_units(
     """
     if not wanted:
         return {}, Spend(0.0)
-    tall = max(rows + float(noise.draw(1, 10.0 * per_unit)[0]), 1.0)
+    tall = max(rows + float(noise.draw(1, _TOTAL * per_unit)[0]), 1.0)
     sd = per_unit * max(_LEAST, _SHARE * tall)
     sd = sd if rho is None else max(sd, per_unit * (_ROUNDS * len(wanted) / rho) ** 0.5)
     bins = int(np.clip(tall / (5.0 * sd), _FEWEST_BINS, _MOST_BINS))
-    edges: dict[str, Floats] = {}
-    counts: dict[str, Floats] = {}
-    spend = Spend(1 / 200)
-    finer = dict.fromkeys(wanted, _OCTAVES)
+    spend, finer, found = Spend(1.0 / _TOTAL**2), dict.fromkeys(wanted, _OCTAVES), dict[str, Histogram]()
     for _ in range(_ROUNDS):
         exact = count(finer)
-        counts |= {name: _clear(exact[name] + noise.draw(exact[name].shape, sd), sd) for name in finer}
-        edges |= finer
         spend += Spend(len(finer) * (per_unit / sd) ** 2)
-        wide = [name for name in finer if _width(edges[name], counts[name]) < _WIDE or finer[name] is _OCTAVES]
-        finer = {name: np.linspace(*_reach(edges[name], counts[name]), bins + 1) for name in wide}
+        found |= {
+            name: Histogram(edges, exact[name] + noise.draw(exact[name].shape, sd), sd) for name, edges in finer.items()
+        }
+        finer = {name: np.linspace(*found[name].reach, bins + 1) for name in finer if found[name].wide}
         if not finer:
             break
-    return {name: _read(edges[name], counts[name], knots) for name, knots in wanted.items()}, spend
+    return {name: found[name].knots(knots) if knots else found[name].unit() for name, knots in wanted.items()}, spend
 
 
-def _clear(noisy: Floats, sd: float) -> Floats:
-    """Counts that stand out of their noise; what does not is taken for empty."""
-    return np.where(noisy > _CLEAR * sd, noisy, 0.0)
+@dataclass(frozen=True)
+class Histogram:
+    """Noisy counts of a column's values between rising edges."""
 
+    edges: Floats
+    counts: Floats
+    sd: float
 
-def _reach(edges: Floats, counts: Floats) -> tuple[float, float]:
-    """Where the first and the last occupied bin end; everything if none is."""
-    held = np.flatnonzero(counts)
-    return (float(edges[held[0]]), float(edges[held[-1] + 1])) if len(held) else (-1.0, 1.0)
+    @cached_property
+    def occupied(self) -> tuple[int, int]:
+        """From which bin up to which some count stands out of the noise; the largest one if none does."""
+        clear = np.flatnonzero(self.counts > self.sd * (1.0 + (2.0 * np.log(2.0 * len(self.counts))) ** 0.5))
+        return (int(clear[0]), int(clear[-1]) + 1) if len(clear) else (at := int(self.counts.argmax()), at + 1)
 
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Where that is."""
+        first, last = self.occupied
+        return float(self.edges[first]), float(self.edges[last])
 
-def _width(edges: Floats, counts: Floats) -> float:
-    """The share of the range that is occupied."""
-    low, high = _reach(edges, counts)
-    return (high - low) / float(edges[-1] - edges[0]) if counts.any() else 1.0
+    @property
+    def wide(self) -> bool:
+        """Whether bins are too wide to tell how values spread: of powers of two always."""
+        first, last = self.occupied
+        return len(self.edges) == len(_OCTAVES) or last - first < _WIDE * len(self.counts)
 
+    def unit(self) -> tuple[float, float]:
+        """Centre and scale, rounded."""
+        edges, counts = self._inside()
+        middle = (edges[1:] + edges[:-1]) / 2.0
+        mean = float(counts @ middle / counts.sum())
+        variance = float(counts @ (middle - mean) ** 2 / counts.sum())
+        scale = float(f"{max(variance, _EVEN * float(edges[1] - edges[0]) ** 2) ** 0.5:.2g}")
+        return scale * round(mean / scale, 1), scale
 
-def _read(edges: Floats, counts: Floats, knots: int) -> tuple[float, ...]:
-    """Mean and deviation, or knots at quantiles, rounded."""
-    if not counts.any():
-        return (0.0,) if knots else (0.0, 1.0)
-    if knots:
+    def knots(self, count: int) -> tuple[float, ...]:
+        """So many quantiles, rounded; fewer where they are the same."""
+        edges, counts = self._inside()
         below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
-        found = np.interp(np.linspace(_TAIL, 1.0 - _TAIL, knots), below, edges)
-        return tuple(np.unique(np.round(found, 2 - int(np.floor(np.log10(max(np.ptp(found), 1e-300)))))).tolist())
-    middle = np.array([(low + high) / 2.0 for low, high in pairwise(edges)])
-    mean = float(counts @ middle / counts.sum())
-    deviation = float(counts @ (middle - mean) ** 2 / counts.sum()) ** 0.5
-    scale = float(f"{max(deviation, float(edges[1] - edges[0]) / 12**0.5):.2g}")
-    return scale * round(mean / scale, 1), scale
+        quantiles = np.interp(np.linspace(_TAIL, 1.0 - _TAIL, count), below, edges)
+        digits = 2 - int(np.floor(np.log10(max(float(np.ptp(quantiles)), _SMALLEST))))
+        return tuple(np.unique(np.round(quantiles, digits)).tolist())
+
+    def _inside(self) -> tuple[Floats, Floats]:
+        """Edges and counts of the bins that are occupied, and of one more on each side."""
+        first, last = self.occupied
+        some = slice(max(first - 1, 0), last + 1)
+        counts = np.maximum(self.counts[some], 0.0)
+        return self.edges[some.start : some.start + len(counts) + 1], counts if counts.any() else np.ones_like(counts)

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from radocraft.bounds import Bounds
 from radocraft.contract import Contract
 from radocraft.craft import craft
 from radocraft.errors import ContractMismatch, PolicyRefusal, RadocraftError
@@ -109,7 +108,7 @@ def share(
         total, notes = labelled.tally, (labelled.note,)
     else:
         units = None if errand is None or onto is not None else _units(errand)
-        total = craft(source, contract, peer, bounds=bounds_of(policy), onto=onto, constants=units, progress=progress)
+        total = craft(source, contract, peer, bounds=policy.bounds, onto=onto, constants=units, progress=progress)
     if tally is not None:
         total.save(tally)
 
@@ -135,13 +134,6 @@ def _units(errand: Errand[Part]) -> dict[str, tuple[float, ...]] | None:
     if errand.ledger is None or not errand.policy.noisy:
         return None
     return Ledger(errand.ledger).history().constants(errand.table, errand.peer, errand.contract.fingerprint)
-
-
-def bounds_of(policy: Policy) -> Bounds | None:
-    """How rows are bounded under a policy; not at all where exact sums leave."""
-    if not policy.noisy:
-        return None
-    return Bounds(policy.bound, policy.row_bound, policy.person, policy.rows_per_person)
 
 
 def table_name_of(table: Any, peer: str) -> str:

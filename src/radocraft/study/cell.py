@@ -35,7 +35,7 @@ class Cell:
     """Every setting of one cell; each is a column of the results.
 
     ``domain``, ``binarisation`` and ``columns`` are explained in `domains`,
-    ``peers`` to ``seed`` in `scenarios.Scenario`, ``scaling`` to ``min_rows`` in
+    ``peers`` to ``seed`` in `scenarios.Scenario`, ``scaling`` to ``noise`` in
     `methods.Choices`. ``grouped`` keeps copies of a row, and all rows of one
     mouse, in the same fold. ``algorithms`` is ``all``, or ``peers`` (each peer and
     the oracle only), or ``linkage`` (all, and the entity-resolution pipeline).
@@ -59,6 +59,7 @@ class Cell:
     encoding: Encoding = "one-hot"
     gammas: GammaGrid = "paper"
     min_rows: int = 1
+    noise: float = 0.0
     algorithms: Algorithms = "all"
 
     @property
@@ -78,7 +79,7 @@ class Cell:
     @property
     def choices(self) -> Choices:
         """How it is modelled."""
-        return Choices(self.scaling, self.intercept, self.encoding, self.gammas, self.min_rows)
+        return Choices(self.scaling, self.intercept, self.encoding, self.gammas, self.min_rows, self.noise)
 
 
 def run_cell(cell: Cell) -> list[Record]:

@@ -16,6 +16,8 @@ import numpy as np
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.contract import Contract
+from radocraft.craft import craft_rows
+from radocraft.gate.noise import Noise
 from radocraft.gate.policy import Policy
 from radocraft.gate.release import release
 from radocraft.learners.completion import complete
@@ -34,7 +36,6 @@ from radocraft.study.baselines import (
 )
 from radocraft.study.linkage import link_rows
 from radocraft.study.scenarios import Edges, PeerTable
-from radocraft.tally import Tally
 
 Encoding = Literal["one-hot", "ordinal"]
 GammaGrid = Literal["paper", "fine"]
@@ -59,6 +60,8 @@ class Choices:
         from 1e-6 to 100, which is a stronger baseline.
     min_rows
         The fewest rows in a cell that leaves a peer; 1 is no limit.
+    noise
+        How much noise every sum carries, as a share of its sampling error; none if 0.
     """
 
     scaling: Scaling = "standard"
@@ -66,6 +69,7 @@ class Choices:
     encoding: Encoding = "one-hot"
     gammas: GammaGrid = "paper"
     min_rows: int = 1
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def score_peers(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:
 
 def score_ours(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:
     """DRL with tuned Gamma and with the identity; expected matching at every caution."""
-    blocks = merged_blocks(fold.tables, contract, fold.choices.min_rows)
+    blocks = merged_blocks(fold, contract, seed)
     design = design_matrix(blocks, fold.test)
     for name, fit in (("drl", fit_drl(blocks, "tuned", seed)), ("drl-identity", fit_drl(blocks, "identity", seed))):
         yield Scored(name, design @ fit.theta)
@@ -181,15 +185,24 @@ def _features(columns: Sequence[str], values: Floats, scaling: Scaling) -> dict[
     return {name: {"kind": "numeric", "centre": float(c), "scale": float(s)} for name, c, s in units}
 
 
-def merged_blocks(tables: Sequence[PeerTable], contract: Contract, min_rows: int) -> Blocks:
+def merged_blocks(fold: Fold, contract: Contract, seed: int = 0) -> Blocks:
     """What the learner gets: each peer's tally through its own gate, merged."""
-    policy = Policy(min_rows)
+    choices = fold.choices
+    policy = Policy(choices.min_rows, noise=choices.noise) if choices.noise else Policy.exact(choices.min_rows)
     cells = []
-    for table in tables:
-        tally = Tally.of_rows(
-            contract, table.name, table.columns, codes=table.codes, labels=table.labels, values=table.values
+    for table in fold.tables:
+        noise = Noise.seeded(seed, table.name)
+        tally = craft_rows(
+            contract,
+            table.name,
+            table.columns,
+            codes=table.codes,
+            labels=table.labels,
+            values=table.values,
+            bounds=policy.bounds,
+            noise=noise,
         )
-        cells.append(release(tally, contract, policy).cells)
+        cells.append(release(tally, contract, policy, noise).cells)
     return merge_cells(tuple(cells), contract)
 
 

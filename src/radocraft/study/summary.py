@@ -30,6 +30,7 @@ _GROUP = (
     "gammas",
     "grouped",
     "min_rows",
+    "noise",
 )
 _USUAL_BINS = 4
 
