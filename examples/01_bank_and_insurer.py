@@ -7,10 +7,8 @@ contract, tables = rc.example_peers(rows=10_000)  # made up; each peer's table i
 
 parts = []
 for peer, table in tables.items():
-    tally = rc.craft(table, contract, peer)  # exact sums by block; stays at the peer
-    released = rc.release(tally, contract)  # through the gate: no cell under ten rows
-    part = rc.Part.seal(released)  # this may leave
-    print(f"{peer}: {tally.total:,} rows became {part.table.num_rows} cells, {part.nbytes:,} bytes")
+    part = rc.share(table, contract, peer, output=f"{peer}.part.parquet")  # sums with noise; this may leave
+    print(f"{peer}: {table.num_rows:,} rows became {part.table.num_rows} cells, {part.nbytes:,} bytes")
     parts.append(part)
 
 model = rc.learn(parts, contract)

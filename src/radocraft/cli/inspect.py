@@ -44,8 +44,8 @@ def _facts(part: Part, path: Path) -> dict[str, str]:
         "made": f"{metadata['created']} by radocraft {metadata['radocraft']}",
         "policy": f"{policy['mode']}: {policy['guarantee']}",
         "rows": f"{metadata['rows']:,} in {part.table.num_rows:,} cells, by {width} private columns",
-        "rolled up": f"{policy['blocks_rolled_up']:,} blocks, {policy['rows_rolled_up']:,} rows",
-        "moments": "one matrix over the whole table (private columns, shared columns, 1)",
+        "rolled up": f"{policy['rolled_up']:,} blocks, into coarser ones",
+        "moments": "second moments of the private columns, by label",
         "file": f"{size(path.stat().st_size)}, hash {metadata['hash'][:16]}, not changed since release",
         **({"notes": "; ".join(metadata["notes"])} if metadata["notes"] else {}),
     }

@@ -83,8 +83,7 @@ class Gate(_Frozen):
 
     mode: str
     min_rows: int
-    blocks_rolled_up: int
-    rows_rolled_up: int
+    rolled_up: int
 
 
 class Origin(_Frozen):

@@ -73,10 +73,9 @@ def _compared(ratio: float) -> str:
 def _held(origin: Origin) -> str:
     if origin.gate is None:
         return "not said"
-    if not origin.gate.blocks_rolled_up:
+    if not origin.gate.rolled_up:
         return "nothing: every block was large enough"
-    gone, rows = origin.gate.blocks_rolled_up, origin.gate.rows_rolled_up
-    return f"{gone:,} blocks ({rows:,} rows) were too small and left only inside coarser ones"
+    return f"{origin.gate.rolled_up:,} blocks were too small and left only inside coarser ones"
 
 
 def _notes(model: Record) -> Element | None:
