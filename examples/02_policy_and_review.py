@@ -3,29 +3,31 @@
 from pathlib import Path
 
 import radocraft as rc
-from radocraft.errors import PolicyRefusal
-from radocraft.offer import pending_path
-from radocraft.privacy.ledger import Ledger
-from radocraft.review import conclude
+from radocraft.errors import AwaitsReview, PolicyRefusal
+from radocraft.ledger import Ledger
+from radocraft.peer import conclude
 
-contract, tables = rc.example_peers(rows=400)  # few rows, so that some blocks are too small
-Path("policy.toml").write_text('min_rows = 10\nreview = true\nledger = "bank.ledger"\ntable = "customers"\n')
-policy = rc.Policy.load("policy.toml")
+contract, tables = rc.example_peers(rows=10_000)
+Path("policy.toml").write_text(
+    'epsilon = 2.0\nlifetime_epsilon = 2.5\nreview = true\nledger = "bank.ledger"\ntable = "customers"\n'
+)
+policy, file = rc.Policy.load("policy.toml"), Path("bank.part.parquet")
 
-released = rc.make_release(tables["bank"], contract, "bank", policy)
-for block in released.held_back[:2]:
-    print(f"held back: {', '.join(block.signature)}, {block.label}: {block.reason}")
+try:
+    rc.share(tables["bank"], contract, "bank", policy=policy, output=file)
+except AwaitsReview as waits:
+    print("left already:", file.exists())
+    conclude(waits.pending, "approval", "A. Muster", "agreed on 3 May")
+print("left now:", file.exists())
 
-part = Path("bank.part.parquet")
-rc.let_go(released, policy, "customers", part, waits=True)
-print("left already:", part.exists())
+first = rc.Part.read(file)
+again = rc.share(tables["bank"], contract, "bank", policy=policy, output="again.part.parquet")
+print("asked again, the same file:", again.metadata["hash"] == first.metadata["hash"])
 
-conclude(pending_path(part), "approval", "A. Muster", "agreed on 3 May")
-print("left now:", part.exists())
-print("ledger:", [line["kind"] for line in Ledger(Path("bank.ledger")).entries()])
+ledger = Ledger(Path("bank.ledger")).history()
+print("ledger:", [line.entry.kind for line in ledger.lines])
 
-try:  # the same table without its first three rows: the two releases together would give these rows away
-    fewer = rc.make_release(tables["bank"].slice(3), contract, "bank", policy)
-    rc.let_go(fewer, policy, "customers", Path("again.part.parquet"))
+try:  # the same table without its first three rows is another release, which the budget does not allow
+    rc.share(tables["bank"].slice(3), contract, "bank", policy=policy, output="fewer.part.parquet")
 except PolicyRefusal as refusal:
-    print("refused:", str(refusal).split(".")[0])
+    print("refused:", refusal)

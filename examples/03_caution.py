@@ -3,7 +3,7 @@
 import radocraft as rc
 
 contract, tables = rc.example_peers(rows=10_000)
-parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+parts = [rc.share(table, contract, peer) for peer, table in tables.items()]
 
 print("caution  expected loss  guaranteed loss")
 for caution in (0.0, 0.25, 0.5, 1.0):

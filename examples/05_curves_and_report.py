@@ -10,7 +10,7 @@ spelled = agreed.model_dump(mode="json")
 spelled["peers"]["bank"]["features"]["income"] = {"kind": "spline", "knots": [15_000, 30_000, 45_000, 60_000]}
 contract = rc.Contract.model_validate(spelled)
 
-parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+parts = [rc.share(table, contract, peer) for peer, table in tables.items()]
 model = rc.learn(parts, contract)
 size = write_report(model, "report.html")
 shown = "What income adds" in Path("report.html").read_text()

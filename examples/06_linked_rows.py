@@ -4,7 +4,7 @@ import radocraft as rc
 from radocraft.example import example_people
 
 contract, tables = rc.example_peers(rows=10_000)
-parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+parts = [rc.share(table, contract, peer) for peer, table in tables.items()]
 
 blind = rc.learn(parts, contract)
 seeing = rc.learn(parts, contract, linked=example_people(400, seed=5))
