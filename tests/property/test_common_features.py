@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from sklearn.linear_model import Ridge as Reference
 
-from radocraft import Contract, Part, Policy, craft, learn, release
+from radocraft import Contract, Part, Policy, learn, share
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks, merge, merge_cells
 from radocraft.cells import standardise
@@ -55,7 +55,7 @@ def everybody(rows: int) -> dict[str, Ints]:
 
 
 def parts_of(tables: dict[str, pa.Table], contract: Contract, min_rows: int) -> list[Part]:
-    return [Part.seal(release(craft(t, contract, p), contract, Policy(min_rows))) for p, t in tables.items()]
+    return [share(table, contract, peer, policy=Policy.exact(min_rows)) for peer, table in tables.items()]
 
 
 @pytest.mark.parametrize("label", ["two", "number"])

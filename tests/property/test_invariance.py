@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, assert_same_cells, worlds
 
 from radocraft.blocks import merge
 from radocraft.cells import Cells, standardise
 from radocraft.craft import craft
-from radocraft.errors import PolicyRefusal
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import release
 from radocraft.learners import fit_drl, fit_matching
 from radocraft.parts import Part
-from radocraft.policy import Policy, release
 from radocraft.sources import open_source
 from radocraft.tally import Tally
 
@@ -32,21 +32,11 @@ WORLDS = worlds("G", missing=True, rows=(4, 50))
 
 
 def crafted(world: World, at: int, table: Any, onto: Tally | None = None) -> Tally:
-    return craft(open_source(table), world.contract, world.peers[at], onto=onto)
+    return craft(open_source(table), world.contract, world.peers[at], bounds=None, onto=onto)
 
 
 def released(world: World, tally: Tally, min_rows: int) -> Cells:
-    try:
-        return Part.seal(release(tally, world.contract, Policy(min_rows=min_rows))).cells(world.contract)
-    except PolicyRefusal:
-        reject()
-
-
-def parts_of(world: World, min_rows: int) -> list[Part]:
-    try:
-        return world.parts(min(min_rows, world.least_label))
-    except PolicyRefusal:
-        reject()
+    return Part.of(release(tally, world.contract, Policy.exact(min_rows))).cells(world.contract)
 
 
 @given(world=WORLDS)
@@ -69,7 +59,6 @@ def test_the_order_of_rows_changes_nothing(world, seed):
 @given(world=worlds("G", rows=(8, 50)), seed=st.integers(0, 2**32 - 1), min_rows=st.integers(1, 4))
 @FEW
 def test_the_order_of_rows_changes_no_part(world, seed, min_rows):
-    min_rows = min(min_rows, world.least_label)
     order = np.random.default_rng(seed).permutation(world.held[0])
     one, other = (released(world, world.tally(0, rows), min_rows) for rows in (world.held[0], order))
     assert_same_cells(one, other, world, 0)
@@ -194,7 +183,7 @@ def test_batches_of_a_long_table_add_up():
 @given(world=worlds("G", rows=(8, 50)), seed=st.integers(0, 2**32 - 1), min_rows=st.integers(1, 4))
 @FEW
 def test_the_order_in_which_parts_arrive_changes_nothing(world, seed, min_rows):
-    parts = parts_of(world, min_rows)
+    parts = world.parts(min_rows)
     shuffled = [parts[at] for at in np.random.default_rng(seed).permutation(len(parts))]
     one, other = merge(parts, world.contract), merge(shuffled, world.contract)
     assert one.peers == other.peers

@@ -12,7 +12,8 @@ from tests.property.worlds import agree, finest_cell, worlds
 from radocraft.arrays import Ints
 from radocraft.blocks import merge_cells
 from radocraft.cells import ROLLED, Cells
-from radocraft.errors import LearnError, PolicyRefusal
+from radocraft.encoding import moment_labels
+from radocraft.errors import LearnError
 
 
 def cells_of(peer: str, contract, codes: Ints, labels: Ints, rng: np.random.Generator) -> Cells:
@@ -31,7 +32,7 @@ def cells_of(peer: str, contract, codes: Ints, labels: Ints, rng: np.random.Gene
         sums=rng.normal(size=(len(labels), width)),
         present=np.repeat(rows[:, None], width, axis=1),
         shared=csr_array(rng.normal(size=(len(labels), len(contract.shared_columns)))),
-        moments=np.eye(size),
+        by_label=np.array([np.eye(size)] * len(moment_labels(contract, peer))),
     )
 
 
@@ -105,19 +106,14 @@ def test_blocks_are_what_signatures_tie_together(drawn):
 
 @given(world=worlds("VP", missing=False, rows=(8, 60)), min_rows=st.integers(1, 6))
 def test_peers_who_see_the_same_people_roll_up_alike_and_nothing_coarsens(world, min_rows):
-    blocks = world.gated(min(min_rows, world.least_label))
+    blocks = world.gated(min_rows)
     np.testing.assert_array_equal(blocks.rows - blocks.rows[0], 0)
     assert len(blocks) == len(blocks.cells[0].rows)
 
 
 @given(world=worlds("VP", missing=True, rows=(8, 60)), wanted=st.lists(st.integers(1, 6), min_size=3, max_size=3))
 def test_peers_who_see_the_same_people_agree_on_every_block_however_they_rolled_up(world, wanted):
-    parts = []
-    for at, min_rows in zip(range(len(world.values)), wanted, strict=False):
-        try:
-            parts.append(world.parts(min(min_rows, world.least_label))[at].cells(world.contract))
-        except PolicyRefusal:
-            parts.append(world.parts(1)[at].cells(world.contract))
+    parts = [world.parts(min_rows)[at].cells(world.contract) for at, min_rows in enumerate(wanted[: len(world.held)])]
     blocks = merge_cells(tuple(parts), world.contract)
     np.testing.assert_array_equal(blocks.rows - blocks.rows[0], 0)
     known = np.concatenate(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, random_values, ridge, tiny_worlds, worlds
 
-from radocraft import Contract, Part, Policy, craft, open_source, release
+from radocraft import Contract, Policy, share
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import merge, merge_cells
 from radocraft.cells import standardise
@@ -186,8 +186,8 @@ def test_toy_table_1_two_resolutions_two_errors_one_rado():
     for peer, private in tables.items():
         table = pa.table({**private, "x3": [1, 1, -1], "c": [1, 1, -1]})
         with pytest.raises(OneClass):
-            release(craft(open_source(table.slice(0, 2)), contract, peer), contract, Policy(min_rows=1))
-        parts.append(Part.seal(release(craft(open_source(table), contract, peer), contract, Policy(min_rows=1))))
+            share(table.slice(0, 2), contract, peer, policy=Policy.exact())
+        parts.append(share(table, contract, peer, policy=Policy.exact()))
     blocks = merge(parts, contract)
     toy = (blocks.labels == 1).argmax()
     x3, x1, x2 = block_rados(blocks)[:, toy]

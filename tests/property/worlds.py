@@ -19,8 +19,9 @@ from radocraft.arrays import Floats, Ints, add_up
 from radocraft.blocks import Blocks, merge, merge_cells
 from radocraft.cells import ROLLED, Cells, standardise
 from radocraft.contract import Contract
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import release
 from radocraft.parts import Part
-from radocraft.policy import Policy, release
 from radocraft.tally import Tally
 
 
@@ -37,11 +38,6 @@ class World:
     @property
     def peers(self) -> tuple[str, ...]:
         return tuple(self.contract.peers)
-
-    @property
-    def least_label(self) -> int:
-        """Rows of the rarer label at the peer that has fewest: the largest ``min_rows`` that can be asked for."""
-        return min(int((self.labels[rows] == sign).sum()) for rows in self.held for sign in (-1, 1))
 
     def tally(self, at: int, rows: Ints | None = None) -> Tally:
         rows = self.held[at] if rows is None else rows
@@ -68,9 +64,9 @@ class World:
         return pa.table(columns)
 
     def parts(self, min_rows: int = 1) -> list[Part]:
+        """What leaves the peers as exact sums."""
         return [
-            Part.seal(release(self.tally(at), self.contract, Policy(min_rows=min_rows)))
-            for at in range(len(self.values))
+            Part.of(release(self.tally(at), self.contract, Policy.exact(min_rows))) for at in range(len(self.values))
         ]
 
     def cells(self, at: int, min_rows: int = 1) -> Cells:
