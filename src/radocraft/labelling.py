@@ -94,13 +94,13 @@ def label_rows(
     >>> spelled = agreed.model_dump(mode="json")
     >>> spelled["label"]["held_by"] = ["bank"]
     >>> contract = rc.Contract.model_validate(spelled)
-    >>> part = rc.Part.seal(rc.release(rc.craft(tables["bank"], contract, "bank"), contract))
+    >>> part = rc.share(tables["bank"], contract, "bank")
     >>> found = label_rows(tables["insurer"], contract, "insurer", [part])
     >>> sorted(set(found.tally.labels.tolist())), bool(found.losses[-1] <= found.losses[0])
     ([-1, 1], True)
     """
     check_route(contract, peer, holders)
-    exact = craft(data, contract, peer, progress=progress)
+    exact = craft(data, contract, peer, bounds=None, progress=progress)
     own = standardise(exact, contract)
     held = tuple(part.cells(contract) for part in holders)
     spreads = [spread(own, cells) for cells in held]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radocraft import Contract, Part, Policy, craft, learn, let_go, make_release, release
+from radocraft import Contract, Part, Policy, craft, learn, share
 from radocraft.cells import standardise
 from radocraft.craft import relabelled
 from radocraft.encoding import Reader
 from radocraft.errors import ContractMismatch, DataError, PolicyRefusal
 from radocraft.labelling import label_rows, solve, whole_counts
-from radocraft.privacy.ledger import Ledger
+from radocraft.ledger import Ledger
 from radocraft.ranking import Ranking
 from radocraft.shift import Shift
 from radocraft.sources import open_source
@@ -45,7 +45,7 @@ def people(rows: int, seed: int, gaps: float = 0.0) -> pa.Table:
 
 
 def bank(table: pa.Table, contract: Contract = ONE, min_rows: int = 1) -> Part:
-    return Part.seal(release(craft(table, contract, "bank"), contract, Policy(min_rows)))
+    return share(table, contract, "bank", policy=Policy.exact(min_rows))
 
 
 @settings(max_examples=6, deadline=None)
@@ -54,7 +54,7 @@ def test_alternating_never_increases_its_objective_and_keeps_the_proportions(see
     table = people(rows, seed, gaps)
     found = label_rows(table, ONE, "shop", [bank(table)])
     assert all(after <= before + 1e-9 for before, after in zip(found.losses, found.losses[1:], strict=False))
-    truth = craft(table, ONE, "bank")
+    truth = craft(table, ONE, "bank", bounds=None)
     counted, given_out = (
         {(*codes, label): n for codes, label, n in zip(one.codes.tolist(), one.labels, one.rows, strict=True)}
         for one in (truth, found.tally)
@@ -69,7 +69,7 @@ def test_no_other_labels_of_the_same_counts_fit_better(seed, rows):
     """Given theta, the ranking has the least loss: exchanging two rows' labels in a signature never helps."""
     rng = np.random.default_rng(seed)
     table = people(rows, seed)
-    exact = craft(table, ONE, "shop")
+    exact = craft(table, ONE, "shop", bounds=None)
     own = standardise(exact, ONE)
     weights = rng.normal(size=2)
     positives = whole_counts(own.rows * rng.random(len(own.rows)))
@@ -92,12 +92,12 @@ def test_rows_with_nan_are_ranked_alike_from_a_stream_and_by_the_engine(seed, ro
     table = people(rows, seed)
     values = np.where(rng.random(rows) < 0.3, np.nan, table["v1"].to_numpy())
     table = table.set_column(table.column_names.index("v1"), "v1", pa.array(values))
-    source, exact = open_source(table), craft(table, ONE, "shop")
+    source, exact = open_source(table), craft(table, ONE, "shop", bounds=None)
     own = standardise(exact, ONE)
     positives = whole_counts(own.rows * rng.random(len(own.rows)))
     ranking = Ranking(rng.normal(size=2), own.centre, own.scale, own.codes, positives)
     reader = Reader(ONE, "shop", source.kinds(), exact.constants, ranking)
-    shift = Shift(exact.origin, exact.unit, exact.usual, exact.next)
+    shift = Shift(exact.origin, exact.unit)
     streamed, asked = stream_totals(source, reader, shift, products=False), ask_blocks(source, reader, shift)[0]
     for name in ("codes", "labels", "rows", "present"):
         np.testing.assert_array_equal(getattr(streamed, name), getattr(asked, name), err_msg=name)
@@ -115,7 +115,7 @@ def test_whole_counts_are_next_to_what_was_asked(counts):
 def test_given_labels_the_objective_is_that_of_rows():
     table = people(300, 3)
     every = Contract.parse(TEXT.format(label="positive = 1, negative = 0", v2="numeric"))
-    cells = standardise(craft(table, every, "shop"), every)
+    cells = standardise(craft(table, every, "shop", bounds=None), every)
     theta, loss = solve(cells, cells.moments)
     values = np.column_stack([table["v1"].to_numpy(), table["v2"].to_numpy()])
     codes = np.column_stack([table["s"].to_numpy(), table["t"].to_numpy()])
@@ -124,17 +124,16 @@ def test_given_labels_the_objective_is_that_of_rows():
     assert loss == pytest.approx(np.mean((sign - design @ theta) ** 2) + 0.01 * np.sum(theta[:-1] ** 2))
 
 
-def test_the_whole_road_with_gate_dominance_and_ledger(tmp_path: Path):
+def test_the_whole_road_with_gate_and_ledger(tmp_path: Path):
     table = people(4000, 1)
     contract = Contract.parse(TEXT.format(label=BINARY, v2="spline"))
     holder = bank(table, contract, 10)
-    policy = Policy(20, dominance={"share": 0.9}, ledger=str(tmp_path / "ledger"))
-    released = make_release(table.drop_columns(["y"]), contract, "shop", policy, proportions=[holder])
-    part = let_go(released, policy, "customers", tmp_path / "shop.part.parquet")
+    policy, output = Policy.exact(20, ledger=str(tmp_path / "ledger")), tmp_path / "shop.part.parquet"
+    part = share(table.drop_columns(["y"]), contract, "shop", policy=policy, output=output, proportions=[holder])
     assert {*part.table.column("label").to_pylist()} == {"0", "1"}
     assert min(part.table.column("rows").to_pylist()) >= 20
-    assert [entry["kind"] for entry in Ledger(tmp_path / "ledger").entries()] == ["release"]
-    model = learn([holder, tmp_path / "shop.part.parquet"], contract)
+    assert [line.entry.kind for line in Ledger(tmp_path / "ledger").lines()] == ["release"]
+    model = learn([holder, output], contract)
     assert any("labelled its own rows by the proportions of bank" in note for note in model.notes)
     test = people(4000, 2)
     truth = test["y"].to_numpy() == 1
@@ -153,19 +152,17 @@ def test_the_whole_road_with_gate_dominance_and_ledger(tmp_path: Path):
 def test_what_contradicts_the_contract_is_refused(peer, label, given, message):
     table = people(400, 0)
     contract = Contract.parse(TEXT.format(label=label, v2="numeric"))
-    part = Part.seal(release(craft(table, contract, given), contract, Policy(1)))
+    part = share(table, contract, given, policy=Policy.exact())
     with pytest.raises(ContractMismatch, match=message):
-        make_release(table, contract, peer, Policy(), proportions=[part])
+        share(table, contract, peer, policy=Policy.exact(), proportions=[part])
 
 
-def test_own_labels_are_of_the_whole_table_and_not_private(tmp_path: Path):
+def test_own_labels_are_of_the_whole_table_and_not_for_noise(tmp_path: Path):
     table = people(400, 0)
     with pytest.raises(ContractMismatch, match="whole table"):
-        make_release(table, ONE, "shop", Policy(), proportions=[bank(table)], tally=tmp_path / "tally")
-    ledger = str(tmp_path / "ledger")
-    private = Policy(mode="differential-privacy", privacy={"row_norm": 3.0}, ledger=ledger)
+        share(table, ONE, "shop", policy=Policy.exact(), proportions=[bank(table)], tally=tmp_path / "tally")
     with pytest.raises(PolicyRefusal, match="all rows at once"):
-        make_release(table, ONE, "shop", private, proportions=[bank(table)])
+        share(table, ONE, "shop", proportions=[bank(table)])
 
 
 def test_more_signatures_than_can_be_numbered_are_refused():

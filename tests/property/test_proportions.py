@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radocraft import Contract, Part, Policy, craft, explain, learn, release
+from radocraft import Contract, Part, Policy, craft, explain, learn, release, share
 from radocraft.adjusted import Groups, Trust, adjusted
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import merge
 from radocraft.cells import Cells
 from radocraft.errors import ContractError, LearnError, MissingColumn
+from radocraft.gate.noise import Noise
 from radocraft.learners.completion import complete
 from radocraft.learners.matching import Ridge, fit_matching
 from radocraft.outcome import Outcome
-from radocraft.policy import Release
 from radocraft.proportions import laplacian_means, mean_map, proportions, spread, with_labels
 
 TEXT = """
@@ -27,6 +27,7 @@ peers.shop.features = {{ v1 = "numeric", v2 = "numeric", v3 = "numeric" }}
 """
 ONE = Contract.parse(TEXT.format(label='positive = 1, negative = 0, held_by = ["bank"]'))
 ALL = Contract.parse(TEXT.format(label="positive = 1, negative = 0"))
+EXACT = Policy.exact(min_rows=10)
 
 
 def people(rows: int, seed: int = 0, telling: bool = True) -> pa.Table:
@@ -42,17 +43,13 @@ def people(rows: int, seed: int = 0, telling: bool = True) -> pa.Table:
     )
 
 
-def released(table: pa.Table, contract: Contract, peer: str, min_rows: int = 10) -> Release:
-    return release(craft(table, contract, peer), contract, Policy(min_rows))
-
-
 def parts_of(table: pa.Table, contract: Contract) -> list[Part]:
     rng = np.random.default_rng(1)
     tables = {"bank": table.drop_columns(["v1", "v2", "v3"]), "shop": table.drop_columns(["u"])}
     if contract is ONE:
         tables["shop"] = tables["shop"].drop_columns(["y"])
     shuffled = {peer: held.take(pa.array(rng.permutation(held.num_rows))) for peer, held in tables.items()}
-    return [Part.seal(released(rows, contract, peer)) for peer, rows in shuffled.items()]
+    return [share(rows, contract, peer, policy=EXACT) for peer, rows in shuffled.items()]
 
 
 def error(model: object, table: pa.Table) -> float:
@@ -101,7 +98,7 @@ def test_a_coarse_cell_holds_what_is_not_shown_elsewhere():
     s, t, y = np.array(rows).T
     noise = np.random.default_rng(0).normal(size=(4, len(y)))
     table = pa.table({"s": s, "t": t, "y": y, "u": noise[0], "v1": noise[1], "v2": noise[2], "v3": noise[3]})
-    bank, shop = (released(table, ONE, peer).cells for peer in ("bank", "shop"))
+    bank, shop = (share(table, ONE, peer, policy=EXACT).cells(ONE) for peer in ("bank", "shop"))
     assert (bank.codes == -1).any()
     assert not (shop.codes == -1).any()
     np.testing.assert_allclose(shares_of(shop, bank), exact_counts(table, shop.codes), atol=1e-4)
@@ -204,7 +201,7 @@ def test_the_tool_says_when_it_cannot_help():
     """With two signatures nothing is left to tell the shares of the label from what the signatures do themselves."""
     few = Contract.model_validate({**ONE.model_dump(mode="json"), "shared": [{"name": "s", "categories": [0]}]})
     table = people(5000)
-    model = learn([Part.seal(released(table, few, peer)) for peer in ("bank", "shop")], few)
+    model = learn([share(table, few, peer, policy=EXACT) for peer in ("bank", "shop")], few)
     assert any("cannot help" in note for note in model.notes)
     told = learn(parts_of(people(5000), ONE), ONE)
     assert any("estimated from proportions" in note for note in told.notes)
@@ -213,11 +210,14 @@ def test_the_tool_says_when_it_cannot_help():
 
 def test_the_gate_protects_peers_without_the_label():
     table = people(600)
-    cells = released(table.drop_columns(["y"]), ONE, "shop", 20).cells
-    assert cells.rows.min() >= 20
-    assert {*cells.labels.tolist()} == {0}
-    mixed = release(craft(table.drop_columns(["y"]), ONE, "shop"), ONE, Policy(20, mixed_labels=True)).cells
-    np.testing.assert_array_equal(mixed.rows, cells.rows)
+    exact = share(table.drop_columns(["y"]), ONE, "shop", policy=Policy.exact(20)).cells(ONE)
+    assert exact.rows.min() >= 20
+    tally = craft(table.drop_columns(["y"]), ONE, "shop", noise=Noise.seeded(0))
+    noisy = release(tally, ONE, Policy(20), Noise.seeded(1)).cells
+    assert (noisy.levels.sums > 0) & (noisy.levels.moments > 0)
+    for cells in (exact, noisy):
+        assert {*cells.labels.tolist()} == {0}
+        assert len(cells.by_label) == 1
     with pytest.raises(MissingColumn, match="'y'"):
         craft(table.drop_columns(["y"]), ONE, "bank")
 
