@@ -10,7 +10,7 @@ from tests.docs.blocks import DOCS, blocks, check, walk
 from tests.docs.warm import warm_command
 from tests.engines.conftest import Cluster
 
-from radocraft import Contract, Part, craft, release
+from radocraft import Contract, share
 from radocraft.example import example_people, write_example
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "reference" not in path.parts)
@@ -29,8 +29,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_example(folder)
     contract = Contract.load(folder / "contract.toml")
     for peer, table in (("bank", "bank.csv"), ("insurer", "insurer.parquet")):
-        part = Part.seal(release(craft(folder / table, contract, peer), contract))
-        part.write(folder / f"{peer}.part.parquet")
+        share(folder / table, contract, peer, output=folder / f"{peer}.part.parquet")
     pyarrow.csv.write_csv(example_people(300, seed=2), folder / "consented.csv")
     return folder
 

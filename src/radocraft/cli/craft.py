@@ -115,7 +115,9 @@ def _print_part(part: Part, output: Path, notes: list[str], as_json: bool) -> No
         f"{size(bytes_)}. {policy['guarantee'][:1].upper()}{policy['guarantee'][1:]}."
     )
     if policy["rolled_up"]:
-        out.print(f"{policy['rolled_up']:,} small blocks were rolled up into coarser ones.")
+        out.print(
+            f"{policy['rolled_up']:,} agreed blocks have too few rows, or none: they left only inside coarser ones."
+        )
     for note in metadata["notes"]:
         out.print(f"Note: {note}.")
     out.print(f"See what it holds: radocraft inspect {output}")

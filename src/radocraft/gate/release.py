@@ -24,12 +24,13 @@ from radocraft.cells import standardise as in_model_units
 from radocraft.contract import Contract
 from radocraft.encoding import units_of
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
-from radocraft.gate.account import Spend, rho_of
+from radocraft.gate.account import Spend, epsilon_of, rho_of
 from radocraft.gate.levels import TOTAL, Terms
 from radocraft.gate.noise import Noise
 from radocraft.gate.policy import Policy
 from radocraft.gate.rolling import rolled_up
 from radocraft.gate.signatures import Counted, Signatures, check_labels, count_agreed, count_labels, count_open, fitted
+from radocraft.gate.words import describe_epsilon
 from radocraft.labels import Number
 from radocraft.tally import Tally
 
@@ -63,6 +64,20 @@ class Release:
     spend: Spend
     rolled_up: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def epsilon(self) -> float:
+        """What its noise amounts to, at the policy's delta."""
+        return epsilon_of(self.spend.rho, self.policy.delta - self.spend.delta)
+
+    @property
+    def guarantee(self) -> str:
+        """What it promises, in one sentence without its full stop."""
+        if not self.policy.noisy:
+            return self.policy.guarantee
+        if self.policy.epsilon is not None:
+            return describe_epsilon(self.policy.epsilon, self.policy.delta, self.policy)
+        return f"{self.policy.guarantee}, that is {describe_epsilon(self.epsilon, self.policy.delta, self.policy)}"
 
 
 @one_thread

@@ -46,7 +46,6 @@ from radocraft.cells import Cells, Levels, assemble, hidden_columns, taken_apart
 from radocraft.contract import Contract
 from radocraft.encoding import moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
-from radocraft.gate.account import epsilon_of
 from radocraft.parts.check import broken, check_agreed, check_column, check_keys, check_numbers
 from radocraft.parts.footer import KEY, WORDS, Opened, opened, refused
 from radocraft.parts.metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label
@@ -209,7 +208,7 @@ def _describe(release: Release) -> dict[str, Any]:
 def _policy_words(release: Release) -> dict[str, Any]:
     policy: Policy = release.policy
     noisy, rho = policy.mode == "noise", release.spend.rho
-    epsilon = epsilon_of(rho, policy.delta) if noisy else math.inf
+    epsilon = release.epsilon if noisy else math.inf
     return {
         "mode": policy.mode,
         "noise": policy.noise if noisy and policy.epsilon is None else None,
@@ -221,7 +220,7 @@ def _policy_words(release: Release) -> dict[str, Any]:
         "row_bound": policy.row_bound if noisy else None,
         "unit": policy.unit,
         "rows_per_person": policy.rows_per_person,
-        "guarantee": policy.guarantee,
+        "guarantee": release.guarantee,
         "rolled_up": release.rolled_up,
     }
 

@@ -75,7 +75,7 @@ def _held(origin: Origin) -> str:
         return "not said"
     if not origin.gate.rolled_up:
         return "nothing: every block was large enough"
-    return f"{origin.gate.rolled_up:,} blocks were too small and left only inside coarser ones"
+    return f"{origin.gate.rolled_up:,} agreed blocks, too small or empty, left only inside coarser ones"
 
 
 def _notes(model: Record) -> Element | None:
