@@ -6,10 +6,11 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from radocraft.policy import release
+
 from radocraft.bench import CODES, measure
 from radocraft.bench.scan import contract_of, write_table
 from radocraft.craft import craft
-from radocraft.policy import release
 
 WIDTH, LEAST = 20, 1_000_000
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.flight as fl
+from radocraft.policy import Release
 from scipy.sparse import csr_array
 
 from radocraft.bench.measure import measure
@@ -35,7 +36,6 @@ from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Fetch, Request
 from radocraft.net.station import Station
 from radocraft.parts import Part
-from radocraft.policy import Release
 
 COLUMNS = 100
 ROUNDS = 3

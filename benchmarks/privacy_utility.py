@@ -21,6 +21,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from radocraft.policy.private import release_bounded
+from radocraft.privacy.bounded import Bounded
 from sklearn.linear_model import RidgeCV
 from threadpoolctl import threadpool_limits
 
@@ -29,8 +31,6 @@ from radocraft.blocks import merge_cells
 from radocraft.encoding import private_columns
 from radocraft.errors import PolicyRefusal
 from radocraft.learners import fit_matching
-from radocraft.policy.private import release_bounded
-from radocraft.privacy.bounded import Bounded
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 CAUTION = 0.25

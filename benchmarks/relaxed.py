@@ -20,6 +20,8 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
+from radocraft.offer import make_release
+from radocraft.policy import Policy, release
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -30,10 +32,8 @@ from radocraft.blocks import Blocks, merge_cells
 from radocraft.contract import Contract
 from radocraft.labelling import label_rows
 from radocraft.learners.matching import USUAL_CAUTION, fit_matching
-from radocraft.offer import make_release
 from radocraft.outcome import Outcome
 from radocraft.parts import Part
-from radocraft.policy import Policy, release
 from radocraft.ranking import Ranking
 from radocraft.study.domains import DOMAINS, file_of, load_table, read_csv
 from radocraft.study.scenarios import FeatureSplit, Scenario, agree_edges, code_shared, split_features

@@ -8,14 +8,14 @@ Phi(sqrt(rho)).
 
 import numpy as np
 import pytest
-from scipy.stats import norm, rankdata
-
-from radocraft import Contract
-from radocraft.encoding import private_columns
 from radocraft.policy import private
 from radocraft.policy.rules import Privacy
 from radocraft.privacy import bounded as bounded_module
 from radocraft.privacy.bounded import Bounded
+from scipy.stats import norm, rankdata
+
+from radocraft import Contract
+from radocraft.encoding import private_columns
 
 CONTRACT = Contract.parse("""
 name = "risk"

@@ -4,14 +4,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tests.property.worlds import World, agree, finest_cell, random_values
-
-from radocraft.cells import Cells, standardise
-from radocraft.parts import Part
 from radocraft.policy import Policy, release
 from radocraft.policy.limits import Counts, Limits
 from radocraft.policy.recoding import recode, released_groups
 from radocraft.policy.rolling import rolled_up
+from tests.property.worlds import World, agree, finest_cell, random_values
+
+from radocraft.cells import Cells, standardise
+from radocraft.parts import Part
 
 LIMIT = 10
 

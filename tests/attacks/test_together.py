@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from radocraft.policy import gate
 
 from radocraft import Contract, Part, Policy, craft, release
 from radocraft.cells import Cells
-from radocraft.policy import gate
 
 CONTRACT = Contract.parse("""
 name = "risk"

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from radocraft.policy.private import Spend, noisy_blocks
+from radocraft.policy.rules import Privacy
+from radocraft.privacy.bounded import COARSE, GRID, Bounded, craft_bounded
 from tests.engines.test_same_tally import hold
 
 from radocraft import Contract
 from radocraft.encoding import summed_columns
-from radocraft.policy.private import Spend, noisy_blocks
-from radocraft.policy.rules import Privacy
-from radocraft.privacy.bounded import COARSE, GRID, Bounded, craft_bounded
 
 CONTRACT = Contract.parse("""
 name = "visits"

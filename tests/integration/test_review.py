@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
+from radocraft.privacy.ledger import Ledger
+from radocraft.privacy.pending import Pending
 from tests.integration.test_cli import example, run  # noqa: F401
 
 from radocraft.parts import Part
-from radocraft.privacy.ledger import Ledger
-from radocraft.privacy.pending import Pending
 from radocraft.review.page import Form, review_page
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from radocraft.privacy.noise import release_private
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
 
@@ -13,7 +14,6 @@ from radocraft import Contract, Model, Part, Policy, advise, craft, learn, predi
 from radocraft.errors import ContractError, LearnError, PolicyRefusal, UnknownLabel
 from radocraft.example import CONTRACT as EXAMPLE
 from radocraft.model.output import write_scores
-from radocraft.privacy.noise import release_private
 from radocraft.sources import open_source
 from radocraft.wording import describe_contract
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from radocraft.policy.rules import Privacy
 from scipy.stats import chi2_contingency
 
 from radocraft import Contract, Model, Part, Policy, craft, learn, make_release, release, report
 from radocraft.differences import g_test
-from radocraft.policy.rules import Privacy
 
 CONTRACT = Contract.parse("""
 name = "who"

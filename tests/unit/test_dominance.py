@@ -3,13 +3,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from radocraft.contributors import find_contributors
+from radocraft.policy.limits import dominated
+from radocraft.policy.rules import Dominance
 
 from radocraft import Contract, Policy, craft, release
 from radocraft.cells import ROLLED
-from radocraft.contributors import find_contributors
 from radocraft.errors import PolicyRefusal
-from radocraft.policy.limits import dominated
-from radocraft.policy.rules import Dominance
 
 CONTRACT = Contract.parse("""
 name = "risk"

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from radocraft.privacy.noise import release_private
 from sklearn.linear_model import Ridge as Reference
 
 from radocraft import Contract, Model, Part, Policy, craft, learn, predict, release
@@ -13,7 +14,6 @@ from radocraft.blocks import merge
 from radocraft.errors import ContractError, LearnError, OneClass, PolicyRefusal, UnknownLabel
 from radocraft.learners.completion import complete
 from radocraft.model.output import write_scores
-from radocraft.privacy.noise import release_private
 from radocraft.sources import open_source
 from radocraft.wording import describe_contract
 

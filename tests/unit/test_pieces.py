@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from radocraft.policy.rules import Privacy
+from radocraft.privacy.bounded import craft_bounded
 
 from radocraft import Contract, Policy, Tally, craft, make_release, open_source
 from radocraft.errors import AlreadyIn, MissingColumn
 from radocraft.pieces import Piece, Rows, piece_of_file, piece_of_table
-from radocraft.policy.rules import Privacy
-from radocraft.privacy.bounded import craft_bounded
 
 CONTRACT = Contract.parse("""
 name = "days"

@@ -3,12 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from radocraft.policy import Policy, release
 from tests.property.worlds import agree
 
 import radocraft as rc
 from radocraft.cells import ROLLED
 from radocraft.errors import ContractMismatch, OneClass, PolicyError, PolicyRefusal
-from radocraft.policy import Policy, release
 from radocraft.tally import Tally
 
 

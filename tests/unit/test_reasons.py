@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-
-from radocraft import Contract, Part, Policy, craft, release
 from radocraft.contributors import find_contributors
 from radocraft.policy import Release
 from radocraft.policy.rules import Dominance
+
+from radocraft import Contract, Part, Policy, craft, release
 from radocraft.sources import open_source
 
 CONTRACT = Contract.parse(

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from radocraft.policy import Release
 from scipy.sparse import csr_array
 
 from radocraft.cells import Cells
 from radocraft.contract import Contract
 from radocraft.net.desk import Work
 from radocraft.parts import Part
-from radocraft.policy import Release
 
 CONTRACT = """
 name = "many blocks"

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from radocraft.answering import Answering
+from radocraft.policy import Policy
+from radocraft.privacy.ledger import Ledger
 from tests.integration.net.world import World
 
-from radocraft.answering import Answering
 from radocraft.net.authority import issue
 from radocraft.net.channel import Channel
 from radocraft.net.identity import Identity
 from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Request
 from radocraft.net.station import Station
-from radocraft.policy import Policy
-from radocraft.privacy.ledger import Ledger
 from radocraft.sources import open_source
 
 

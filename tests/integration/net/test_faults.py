@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow.flight as fl
 import pytest
+from radocraft.privacy.ledger import Ledger
 from tests.integration.net.big import big_contract, ready
 from tests.integration.net.live import Live
 from tests.integration.net.proxy import Wire
@@ -34,7 +35,6 @@ from radocraft.net.messages import Fetch, Hello, Nothing, Request
 from radocraft.net.push import Pusher
 from radocraft.net.station import Station
 from radocraft.parts import Part
-from radocraft.privacy.ledger import Ledger
 
 
 def test_killed_at_ten_random_points(town: World) -> None:

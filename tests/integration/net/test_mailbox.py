@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.flight as fl
 import pyarrow.parquet as pq
 import pytest
+from radocraft.policy import release
 from tests.integration.net.test_refused import put
 from tests.integration.net.world import World, tables
 
@@ -23,7 +24,6 @@ from radocraft.net.identity import Identity
 from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Delivery, Fetch, Nothing, Receipt, Task
 from radocraft.parts import Part
-from radocraft.policy import release
 
 
 @pytest.fixture

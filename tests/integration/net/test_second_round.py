@@ -9,6 +9,9 @@ from pathlib import Path
 import pyarrow.flight as fl
 import pytest
 from pydantic import ConfigDict
+from radocraft.policy import release
+from radocraft.privacy.ledger import Ledger
+from radocraft.telling import Told
 from tests.integration.net.live import Live, live
 from tests.integration.net.test_refused import put
 from tests.integration.net.world import PEERS, Running, World, tables
@@ -21,9 +24,6 @@ from radocraft.learn import learn
 from radocraft.net.channel import Channel
 from radocraft.net.messages import Answer, Delivery, Fetch, Nothing, Receipt, Request
 from radocraft.parts import Part
-from radocraft.policy import release
-from radocraft.privacy.ledger import Ledger
-from radocraft.telling import Told
 
 
 def second_round(town: World, ports: dict[str, object], *more: object) -> Running:

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from radocraft.privacy.ledger import Ledger
 from tests.integration.net.world import PEERS, World
 from tests.integration.test_cli import run  # noqa: F401
 
 from radocraft.chain import Chain
 from radocraft.parts import Part
-from radocraft.privacy.ledger import Ledger
 
 
 def model_of(path: Path) -> dict[str, object]:

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from radocraft.policy.private import release_bounded
+from radocraft.privacy.bounded import Bounded
 
 from radocraft import Contract, Policy, Tally, release
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.encoding import private_columns
 from radocraft.learners import fit_matching
 from radocraft.learners.noise import noise_cost
-from radocraft.policy.private import release_bounded
-from radocraft.privacy.bounded import Bounded
 
 NORM = 6.0
 UNIT = {"kind": "numeric", "centre": 0.0, "scale": 1.0}

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from radocraft.offer import let_go
+from radocraft.policy import Policy, release
+from radocraft.privacy.ledger import Ledger
 from tests.property.worlds import World, agree, worlds
 
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal, Tampered
-from radocraft.offer import let_go
 from radocraft.parts import Part
-from radocraft.policy import Policy, release
-from radocraft.privacy.ledger import Ledger
 
 
 @pytest.fixture

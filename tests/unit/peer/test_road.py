@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-import radocraft as rc
-from radocraft.errors import FileError, PolicyRefusal
 from radocraft.offer import let_go, make_release, pending_path, resume
-from radocraft.parts import Part
 from radocraft.policy import Policy, Release
 from radocraft.privacy.ledger import Ledger
 from radocraft.privacy.pending import Pending
+
+import radocraft as rc
+from radocraft.errors import FileError, PolicyRefusal
+from radocraft.parts import Part
 
 JOB = "a" * 64
 

@@ -11,12 +11,6 @@ from dp_accounting.rdp import rdp_privacy_accountant
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from typer.testing import CliRunner
-
-from radocraft import Contract, Part, Policy, example_peers, explain, learn, report
-from radocraft.cells import ROLLED
-from radocraft.cli import app
-from radocraft.errors import PolicyRefusal
 from radocraft.offer import let_go
 from radocraft.policy import private
 from radocraft.policy.rules import Privacy
@@ -25,6 +19,12 @@ from radocraft.privacy.bounded import Bounded, craft_bounded
 from radocraft.privacy.fixed_point import bounded
 from radocraft.privacy.ledger import Ledger
 from radocraft.privacy.noise import release_private
+from typer.testing import CliRunner
+
+from radocraft import Contract, Part, Policy, example_peers, explain, learn, report
+from radocraft.cells import ROLLED
+from radocraft.cli import app
+from radocraft.errors import PolicyRefusal
 
 TEXT = """
 name = "risk"

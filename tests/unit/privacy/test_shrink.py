@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from radocraft.policy.shrink import without_noise
 from scipy.sparse import csr_array
 
 from radocraft.cells import Cells
-from radocraft.policy.shrink import without_noise
 
 
 def cells(sums: np.ndarray, rows: np.ndarray, labels: np.ndarray, shared: np.ndarray) -> Cells:
