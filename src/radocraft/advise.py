@@ -63,7 +63,7 @@ def advise(
     --------
     >>> import radocraft as rc
     >>> contract, tables = rc.example_peers(rows=500)
-    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
     >>> sorted(advice.keys for advice in rc.advise(parts, contract))
     [(), ('age',), ('region',), ('region', 'age')]
     """

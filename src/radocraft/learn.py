@@ -86,7 +86,7 @@ def learn(
     --------
     >>> import radocraft as rc
     >>> contract, tables = rc.example_peers(rows=500)
-    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
     >>> model = rc.learn(parts, contract)
     >>> model.peers
     ('bank', 'insurer')

@@ -28,9 +28,9 @@ def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats) -> Ints:
     Examples
     --------
     >>> codes, labels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([1, 1, 1, 1])
-    >>> rolled_up(codes, labels, np.array([50.0, 3.0, 8.0, 4.0]), np.full(5, 10.0))
+    >>> rolled_up(codes, labels, np.array([50.0, 12.0, 8.0, 4.0]), np.full(5, 10.0))
     array([[ 0,  0],
-           [-1, -1],
+           [ 0,  1],
            [ 1, -1],
            [ 1, -1]])
     """

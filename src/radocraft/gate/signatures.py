@@ -105,7 +105,7 @@ def threshold(sd: float, per_unit: int, delta: float) -> float:
     Examples
     --------
     >>> round(threshold(2.0, 1, 1e-6), 1)
-    10.5
+    11.0
     """
     return per_unit + 0.5 + sd * float(-ndtri(delta / per_unit))
 

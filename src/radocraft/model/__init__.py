@@ -22,7 +22,7 @@ class Model(Record):
     --------
     >>> import radocraft as rc
     >>> contract, tables = rc.example_peers(rows=500)
-    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
     >>> model = rc.learn(parts, contract)
     >>> model.predict(tables["bank"]).view
     ('bank',)

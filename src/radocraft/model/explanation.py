@@ -59,7 +59,7 @@ def explain(model: Record) -> Explanation:
     --------
     >>> import radocraft as rc
     >>> contract, tables = rc.example_peers(rows=500)
-    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
     >>> explanation = rc.explain(rc.learn(parts, contract))
     >>> sorted(peer.name for peer in explanation.peers)
     ['bank', 'insurer', 'shared']

@@ -79,7 +79,7 @@ def predict(model: Record, data: Any) -> Scores:
     --------
     >>> import radocraft as rc
     >>> contract, tables = rc.example_peers(rows=500)
-    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
     >>> scores = rc.predict(rc.learn(parts, contract), tables["insurer"])
     >>> scores.view, scores.probability.shape
     (('insurer',), (500,))

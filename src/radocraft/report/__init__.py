@@ -33,7 +33,7 @@ def report(model: Record) -> str:
     --------
     >>> import radocraft as rc
     >>> contract, tables = rc.example_peers(rows=500)
-    >>> parts = [rc.Part.seal(rc.release(rc.craft(tables[peer], contract, peer), contract)) for peer in tables]
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
     >>> rc.report(rc.learn(parts, contract)).splitlines()[0]
     '<!doctype html>'
     """
