@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,6 +15,7 @@ from radocraft.encoding import summed_columns
 from radocraft.features import Boolean, Categorical
 from radocraft.gate.account import Spend
 from radocraft.gate.policy import Policy
+from radocraft.gate.release import Release
 
 CONTRACT = """
 name = "risk"
@@ -55,17 +56,11 @@ LABELS = {
 
 
 @dataclass(frozen=True)
-class Made:
-    """Stands for a `Release`, and keeps the rows."""
+class Made(Release):
+    """A release that keeps its rows."""
 
-    contract: Contract
-    policy: Policy
-    cells: Cells
-    spend: Spend
-    rolled_up: int
-    notes: tuple[str, ...]
-    joined: Floats
-    row_labels: Ints
+    joined: Floats = field(kw_only=True)
+    row_labels: Ints = field(kw_only=True)
 
     def true_moments(self) -> Floats:
         """Second moments of (private, shared, 1) by label, from the rows."""
@@ -130,7 +125,7 @@ def make(
     cells = replace(cells, by_label=assemble(contract, cells, private, hidden))
     joined = np.hstack([values, encoded, np.ones((rows, 1))])
     policy = Policy(min_rows, noise=noise) if noise else Policy.exact(min_rows)
-    return Made(contract, policy, cells, Spend(0.7, 0.0), 3, ("a note",), joined, labels)
+    return Made(contract, policy, cells, Spend(0.7, 0.0), 3, ("a note",), joined=joined, row_labels=labels)
 
 
 def _skewed(count: int) -> Floats:
