@@ -1,14 +1,16 @@
 """A part of many megabytes, and a peer's work that hands it out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from radocraft.policy import Release
-from scipy.sparse import csr_array
 
-from radocraft.cells import Cells
+from radocraft.cells import Cells, assemble, encoded_sums
 from radocraft.contract import Contract
+from radocraft.encoding import summed_columns
+from radocraft.gate.account import Spend
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import Release
 from radocraft.net.desk import Work
 from radocraft.parts import Part
 
@@ -30,25 +32,28 @@ def big_contract(bins: int, columns: int) -> Contract:
 
 
 def big_part(contract: Contract, peer: str = "bank") -> Part:
-    """One cell for every block, full of noise that no compression shrinks."""
-    columns = tuple(contract.peers[peer].features)
+    """One cell for every block and label, its sums such that no compression shrinks them."""
+    columns = tuple(column.name for column in summed_columns(contract, peer))
     bins = len(contract.shared[0].edges or ()) + 1
-    blocks = bins * bins
-    rng, size = np.random.default_rng(0), len(columns) + len(contract.shared_columns) + 1
+    width, size, count = len(columns), len(contract.shared_columns), 2 * bins * bins
+    codes, rows = np.repeat(np.indices((bins, bins)).reshape(2, -1).T, 2, axis=0), np.full(count, 50)
+    sums = np.random.default_rng(0).normal(size=(count, width))
     cells = Cells(
         peer=peer,
         columns=columns,
-        centre=np.zeros(len(columns)),
-        scale=np.ones(len(columns)),
-        codes=np.repeat(np.indices((bins, bins)).reshape(2, -1).T, 2, axis=0),
-        labels=np.tile([-1, 1], blocks),
-        rows=np.full(2 * blocks, 50),
-        sums=rng.normal(size=(2 * blocks, len(columns))),
-        present=np.full((2 * blocks, len(columns)), 50),
-        shared=csr_array((2 * blocks, len(contract.shared_columns))),
-        moments=np.eye(size),
+        centre=np.zeros(width),
+        scale=np.ones(width),
+        codes=codes,
+        labels=np.tile([-1, 1], bins * bins),
+        rows=rows,
+        sums=sums,
+        present=np.broadcast_to(rows[:, None], sums.shape),
+        shared=encoded_sums(contract, codes, rows),
+        by_label=np.empty((0, 0, 0)),
     )
-    return Part.seal(Release(contract, cells, "none", "none", 1, 0, 0))
+    private = np.broadcast_to(rows.sum() / 2 * np.eye(width), (2, width, width))
+    cells = replace(cells, by_label=assemble(contract, cells, private, np.zeros((2, size, width + size))))
+    return Part.of(Release(contract, Policy.exact(), cells, Spend(np.inf), 0))
 
 
 @dataclass(frozen=True)

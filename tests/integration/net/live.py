@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from radocraft.answering import Answering
-from radocraft.policy import Policy
-from radocraft.privacy.ledger import Ledger
 from tests.integration.net.world import World
 
+from radocraft.gate.policy import Policy
+from radocraft.ledger import Decision, Leaving, Ledger
 from radocraft.net.authority import issue
 from radocraft.net.channel import Channel
 from radocraft.net.identity import Identity
 from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Request
 from radocraft.net.station import Station
+from radocraft.peer import Responder
 from radocraft.sources import open_source
 
 
@@ -49,8 +49,8 @@ class Live:
             time.sleep(0.05)  # asking without a pause would use up the calls of a minute
         return answer
 
-    def ledger(self) -> list[dict[str, object]]:
-        return Ledger(self.world.folder / self.peer / "ledger").entries()
+    def ledger(self) -> list[Leaving | Decision]:
+        return [line.entry for line in Ledger(self.world.folder / self.peer / "ledger").lines()]
 
     def audit(self) -> list[dict[str, object]]:
         return self.station.audit.chain.entries()
@@ -60,9 +60,10 @@ class Live:
 def live(world: World, peer: str = "bank", metrics: str | None = None) -> Iterator[Live]:
     """Start a peer's service."""
     where = world.folder / peer
-    table = where / "table.parquet"
-    work = Answering(peer, Policy.load(where / "policy.toml"), (world.contract,), lambda: open_source(table), "t")
-    with Station(Identity.read(where / "identity"), peer, work, where / "jobs", metrics) as station:
+    own, table = Identity.read(where / "identity"), where / "table.parquet"
+    policy, agreed = Policy.load(where / "policy.toml"), (world.contract,)
+    work = Responder(peer, policy, agreed, lambda: open_source(table), "t", own.private)
+    with Station(own, peer, work, where / "jobs", metrics) as station:
         yield Live(world, peer, station, station.serve("127.0.0.1:0"))
 
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -15,9 +15,8 @@ from typing import Any
 
 import pyarrow.flight as fl
 import pytest
-from radocraft.privacy.ledger import Ledger
 from tests.integration.net.big import big_contract, ready
-from tests.integration.net.live import Live
+from tests.integration.net.live import Live, live
 from tests.integration.net.proxy import Wire
 from tests.integration.net.world import World
 from tests.ports import free_port
@@ -25,6 +24,7 @@ from tests.ports import free_port
 from radocraft.chain import Chain
 from radocraft.contract import Contract
 from radocraft.errors import NetworkError
+from radocraft.ledger import Ledger
 from radocraft.net import channel as channel_module
 from radocraft.net.channel import Channel
 from radocraft.net.collection import Wanted
@@ -38,13 +38,18 @@ from radocraft.parts import Part
 
 
 def test_killed_at_ten_random_points(town: World) -> None:
-    """kill -9 of a peer that is asked, one that dials out, or the collector, until ten struck a job under way."""
-    chance, took, struck = random.Random(8), 1.5, 0
+    """kill -9 of a peer that is asked, one that dials out, or the collector, until ten struck a job under way.
+
+    In two rounds of three the tables are new.
+    """
+    chance, took, struck, versions = random.Random(8), 1.5, 0, 0
     for peer in ("bank", "shop"):
-        with (town.folder / peer / "policy.toml").open("a") as file:
-            file.write('signatures = "labels-only"\n')
+        town.rule(peer, "lifetime_releases = 100")
     served = town.serve("bank")
     for round in range(40):
+        if round % 3 < 2:
+            versions += 1
+            town.fill(600 + versions)
         before, job = town.size("collector"), f"job-{round}"
         places = {peer: port for peer, (_, port) in served.items()} | {"shop": "mailbox"}
         started = time.monotonic()
@@ -66,7 +71,9 @@ def test_killed_at_ten_random_points(town: World) -> None:
         assert collector.wait() == 0, town.log("collector", before)
         took = min(took, time.monotonic() - started)
         pusher.end()
-        check_agreement(town, job, ("bank", "shop"))
+        for peer in ("bank", "shop"):
+            check_agreement(town, job, peer)
+            check_spends(town.folder / peer / "ledger", town.folder / peer / "jobs", versions)
         if struck == 10:
             break
     assert struck == 10
@@ -74,24 +81,78 @@ def test_killed_at_ten_random_points(town: World) -> None:
         assert process.end() == 0, town.log(peer)
 
 
-def check_agreement(town: World, job: str, peers: tuple[str, ...]) -> None:
-    """Each part left once: one line in the ledger, in the audit log before it left, the same bytes at the collector."""
-    for peer in peers:
-        part = town.folder / job / f"{peer}.part.parquet"
-        ledger = Ledger(town.folder / peer / "ledger").entries()
-        audit = Chain(town.folder / peer / "jobs" / "audit.log").entries()
-        name = Request.model_validate(json.loads((town.folder / job / "job.json").read_bytes())[peer]).job
-        (line,) = [line for line in ledger if line["job"] == name]
-        assert (line["kind"], line["part"]) == ("release", Part.read(part).metadata["hash"])
-        assert part.read_bytes() == (town.folder / peer / "jobs" / name / "part.parquet").read_bytes()
-        kinds = [one["kind"] for one in audit if one.get("job") == name]
-        assert kinds.count("request") == 1
-        assert "sending" in kinds
-        asked = {one["job"] for one in audit if one["kind"] == "request"}
-        assert {one["job"] for one in ledger} <= asked
-        heard = [one for one in Chain(town.folder / job / "audit.log").entries() if one.get("who") == peer]
-        got = {one["sha256"] for one in heard if one["kind"] == "received"}
-        assert got == {one["sha256"] for one in audit if one.get("job") == name and one["kind"] == "ready"}
+def check_agreement(town: World, job: str, peer: str) -> None:
+    """A peer's part is in its ledger, and in its audit log before it left; it has the same bytes at the collector."""
+    part = town.folder / job / f"{peer}.part.parquet"
+    history = Ledger(town.folder / peer / "ledger").history()
+    audit = Chain(town.folder / peer / "jobs" / "audit.log").entries()
+    name = Request.model_validate(json.loads((town.folder / job / "job.json").read_bytes())[peer]).job
+    (line,) = [line for line in history.leaving() if line.file == Part.read(part).metadata["hash"]]
+    assert line.kind == "release"
+    assert part.read_bytes() == (town.folder / peer / "jobs" / name / "part.parquet").read_bytes()
+    kinds = [one["kind"] for one in audit if one.get("job") == name]
+    assert kinds.count("request") == 1
+    assert "sending" in kinds
+    asked = {one["job"] for one in audit if one["kind"] == "request"}
+    assert {line.job for line in history.leaving()} <= asked
+    heard = [one for one in Chain(town.folder / job / "audit.log").entries() if one.get("who") == peer]
+    got = {one["sha256"] for one in heard if one["kind"] == "received"}
+    assert got == {one["sha256"] for one in audit if one.get("job") == name and one["kind"] == "ready"}
+
+
+def check_spends(ledger: Path, jobs: Path, versions: int) -> None:
+    """Noise was paid for once for each state that the table has had, and each part there is has its line."""
+    lines = [*Ledger(ledger).history().leaving()]
+    assert len(lines) == len({line.file for line in lines}) == versions
+    assert all(line.rho is not None and line.rho > 0 for line in lines)
+    left = {Part.read(path).metadata["hash"] for path in jobs.glob("*/part.parquet")}
+    assert left <= {line.file for line in lines}
+
+
+def test_a_wire_cut_anywhere_costs_nothing(world: World) -> None:
+    """Each connection is cut a little later than the one before, from the handshake to the receipt."""
+    cuts, said = [*range(500, 30_000, 2_500)], list[str]()
+    with live(world) as bank, Wire(bank.port, cuts) as wire:
+        part = gather(world, world.contract, wire.port, world.folder / "job", said)
+        assert wire.left < len(cuts) - 3
+        (job,) = [path for path in (world.folder / "bank" / "jobs").iterdir() if path.is_dir()]
+        assert part.read_bytes() == (job / "part.parquet").read_bytes()
+        kinds = [line["kind"] for line in bank.audit()]
+    check_spends(world.folder / "bank" / "ledger", world.folder / "bank" / "jobs", 1)
+    assert (kinds.count("request"), kinds.count("ready")) == (1, 1)
+    assert [text for text in said if "Trying again" in text]
+
+
+def test_a_full_disk_at_a_peer(world: World) -> None:
+    """It has room for a little more of its work each time it is asked; the part leaves once all of it is there."""
+    jobs, policy = world.folder / "bank" / "jobs", world.folder / "bank" / "policy.toml"
+    policy.write_text(policy.read_text().replace('"ledger"', '"jobs/ledger"'))
+    jobs.mkdir()
+    failures = 0
+    with small_disk(jobs), live(world) as bank, bank.call() as channel:
+        for pages in range(200):
+            leave_room(jobs, 4096 * pages)
+            with suppress(NetworkError):
+                answer = bank.ask(channel, bank.request())
+                if answer.state == "ready":
+                    break
+                assert (answer.state, "(FileError)" in str(answer.reason)) == ("failed", True)
+            failures += 1
+            check_spends(jobs / "ledger", jobs, (jobs / "ledger").exists() and len(Ledger(jobs / "ledger").lines()))
+        assert failures > 3
+        assert answer.state == "ready"
+        check_spends(jobs / "ledger", jobs, 1)
+        ((line,), (part,)) = Ledger(jobs / "ledger").history().leaving(), jobs.glob("*/part.parquet")
+        assert Part.read(part).metadata["hash"] == line.file
+
+
+def leave_room(disk: Path, wanted: int) -> None:
+    """Fill a disk but for so many bytes."""
+    filler = disk / "filler"
+    filler.unlink(missing_ok=True)
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
+    if free > wanted:
+        filler.write_bytes(bytes(free - wanted))
 
 
 @pytest.fixture(scope="module")

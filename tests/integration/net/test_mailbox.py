@@ -1,20 +1,18 @@
 """The collector's mailbox: each peer sees its own request alone, and only a sound part of its own counts."""
 
-import io
 import random
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.flight as fl
-import pyarrow.parquet as pq
 import pytest
-from radocraft.policy import release
 from tests.integration.net.test_refused import put
 from tests.integration.net.world import World, tables
 
-from radocraft.craft import craft
+from radocraft import share
 from radocraft.errors import ContractMismatch, IdentityError, NetworkError
 from radocraft.net.channel import Channel, Interrupted
 from radocraft.net.chunks import Incoming, sha256_of
@@ -48,7 +46,7 @@ def call(world: World, collector: Collector, who: str) -> Channel:
 def part_of(world: World, peer: str, contract_text: str | None = None) -> Path:
     contract = world.contract if contract_text is None else type(world.contract).parse(contract_text)
     path = world.folder / f"{peer}.made.parquet"
-    Part.seal(release(craft(tables(600)[peer], contract, peer), contract)).write(path)
+    share(tables(600)[peer], contract, peer, output=path)
     return path
 
 
@@ -115,13 +113,8 @@ def test_a_stream_beside_another_may_try_again(world: World, collector: Collecto
 
 def test_a_changed_part_is_thrown_away(world: World, collector: Collector) -> None:
     path = part_of(world, "bank")
-    with pq.ParquetFile(path) as file:
-        table, kept = file.read(), file.metadata.metadata[b"radocraft"]
-    changed = io.BytesIO()
-    with pq.ParquetWriter(changed, table.schema) as writer:
-        writer.write_table(table.slice(1))
-        writer.add_key_value_metadata({b"radocraft": kept})
-    path.write_bytes(changed.getvalue())
+    part = Part.read(path)
+    replace(part, table=part.table.slice(1)).write(path)
     with call(world, collector, "bank") as bank:
         job = bank.act("ask", Nothing(), Task).request.job
         with pytest.raises(NetworkError, match="Tampered"):

@@ -4,23 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
-from radocraft.privacy.ledger import Ledger
-from tests.integration.net.world import PEERS, World
+from tests.integration.net.world import EXACT, PEERS, World
 from tests.integration.test_cli import run  # noqa: F401
 
 from radocraft.chain import Chain
-from radocraft.parts import Part
-
-
-def model_of(path: Path) -> dict[str, object]:
-    """A model file without the times it and its parts were made, and the parts' hashes, which follow from those."""
-    model = json.loads(path.read_bytes())
-    new = {"created": None, "hash": None}
-    return {**model, "created": None, "learned_from": [{**part, **new} for part in model["learned_from"]]}
+from radocraft.ledger import Leaving, Ledger
+from radocraft.net.identity import Identity
+from radocraft.parts import Part, public_key
+from radocraft.parts.sign import check_signature
 
 
 def test_two_are_asked_one_dials_out_and_all_is_as_by_file(place: World, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    """Without noise (bank) a part made anew is the same to the bit; with noise it is given again, at no cost."""
     town = place
+    town.rule("bank", EXACT)
     served = town.serve("bank", "insurer")
     places = {peer: port for peer, (_, port) in served.items()} | {"shop": "mailbox"}
     collector = town.collect(places, "--listen", f"{town.host('collector')}:0")
@@ -36,32 +33,49 @@ def test_two_are_asked_one_dials_out_and_all_is_as_by_file(place: World, run) ->
         arrived = folder / "job" / f"{peer}.part.parquet"
         assert arrived.read_bytes() == (job / "part.parquet").read_bytes()
         assert (job / "model.json").read_bytes() == (folder / "model.json").read_bytes()
-        by_file(town, run, peer, Part.read(arrived))
         check_logs(town, peer, job.name)
+        by_file(town, run, peer, arrived)
     check_nothing_secret(folder)
     parts = [folder / peer / "part.parquet" for peer in PEERS]  # by file
     learned = run("learn", "-c", folder / "contract.toml", *parts, "-o", folder / "by-file.json")
     assert learned.code == 0, learned.err
-    assert model_of(folder / "by-file.json") == model_of(folder / "model.json")
+    assert undated(folder / "by-file.json") == undated(folder / "model.json")
 
 
-def by_file(world: World, run, peer: str, arrived: Part) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
-    """`radocraft craft` gives the same part but for the time it was made, and so its hash."""
-    where = world.folder / peer
+def undated(path: Path) -> dict[str, object]:
+    """A model file but for when it was made, and which of the bank's two parts it was learned from."""
+    model = json.loads(path.read_bytes())
+    origins = [part if part["peer"] != "bank" else {"peer": "bank"} for part in model["learned_from"]]
+    return {**model, "created": None, "learned_from": origins}
+
+
+def by_file(world: World, run, peer: str, arrived: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    """What `radocraft craft` gives, the bank's under another ledger."""
+    where, before = world.folder / peer, Ledger(world.folder / peer / "ledger").lines()
+    policy = (where / "policy.toml").read_text()
+    (where / "file.toml").write_text(policy.replace('"ledger"', '"file.ledger"') if peer == "bank" else policy)
     words = ("-c", world.folder / "contract.toml", "-p", peer, where / "table.parquet", "--exact")
-    crafted = run("craft", *words, "-o", where / "part.parquet", "--policy", where / "policy.toml")
+    signed = ("--policy", where / "file.toml", "--sign", where / "identity")
+    crafted = run("craft", *words, "-o", where / "part.parquet", *signed)
     assert crafted.code == 0, crafted.err
-    part = Part.read(where / "part.parquet")
-    assert part.table.equals(arrived.table)
-    new = {"created": None, "hash": None}
-    assert {**part.metadata, **new} == {**arrived.metadata, **new}
+    assert Ledger(where / "ledger").lines() == before
+    if peer == "bank":
+        ours, theirs = Part.read(where / "part.parquet"), Part.read(arrived)
+        assert ours.table.equals(theirs.table)
+        new = {"created": None, "hash": None, "signature": None}
+        assert {**ours.metadata, **new} == {**theirs.metadata, **new}
+    else:
+        assert (where / "part.parquet").read_bytes() == arrived.read_bytes()
 
 
 def check_logs(world: World, peer: str, job: str) -> None:
-    """Ledger and both audit logs speak of the same part."""
-    (line,) = [line for line in Ledger(world.folder / peer / "ledger").entries() if line.get("job") == job]
+    """Ledger and both audit logs speak of the same part, which the peer signed."""
+    (line,) = [line.entry for line in Ledger(world.folder / peer / "ledger").lines()]
     part = Part.read(world.folder / "job" / f"{peer}.part.parquet")
-    assert (line["kind"], line["part"]) == ("release", part.metadata["hash"])
+    assert isinstance(line, Leaving)
+    assert (line.kind, line.file, line.job) == ("release", part.metadata["hash"], job)
+    own = Identity.read(world.folder / peer / "identity").private
+    check_signature(part.metadata["hash"], part.metadata["signature"], public_key(own), peer)
     kinds = [entry["kind"] for entry in Chain(world.folder / peer / "jobs" / "audit.log").entries()]
     assert kinds == ["start", "request", "ready", "sending", "received", "model", "stop"]
     heard = [entry for entry in Chain(world.folder / "job" / "audit.log").entries() if entry.get("who") == peer]
@@ -98,8 +112,7 @@ def test_the_model_goes_to_those_who_may_have_it(town: World) -> None:
 
 
 def test_review_stands_between_request_and_part(town: World, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
-    policy = town.folder / "bank" / "policy.toml"
-    policy.write_text(policy.read_text().replace("review = false", "review = true"))
+    town.ask_a_person("bank")
     served = town.serve("bank", "insurer")
     collector = town.collect({peer: port for peer, (_, port) in served.items()})
     town.read(collector, "collector", r"(bank: a person at the peer has yet to decide)")
@@ -107,13 +120,11 @@ def test_review_stands_between_request_and_part(town: World, run) -> None:  # ty
     assert not (town.folder / "job" / "bank.part.parquet").exists()
     assert run("review", pending, "--approve", "--name", "A. Muster", "--reason", "agreed").code == 0
     assert collector.wait() == 0, town.log("collector")
-    kinds = [line["kind"] for line in Ledger(town.folder / "bank" / "ledger").entries()]
-    assert kinds == ["proposal", "approval"]
+    assert [line.entry.kind for line in Ledger(town.folder / "bank" / "ledger").lines()] == ["proposal", "approval"]
 
 
 def test_a_refused_review_is_told_with_the_peers_name(town: World, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
-    policy = town.folder / "bank" / "policy.toml"
-    policy.write_text(policy.read_text().replace("review = false", "review = true"))
+    town.ask_a_person("bank")
     served = town.serve("bank", "insurer")
     collector = town.collect({peer: port for peer, (_, port) in served.items()})
     town.read(collector, "collector", r"(bank: a person at the peer has yet to decide)")

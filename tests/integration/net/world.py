@@ -24,12 +24,12 @@ visits = "numeric"
 basket = { kind = "numeric", centre = 40, scale = 20 }
 """
 POLICY = """
-mode = "disclosure-control"
 min_rows = 10
 review = {review}
 ledger = "ledger"
 table = "customers"
 """
+EXACT = 'mode = "exact"\ngives_away_rows = true'
 
 
 def tables(rows: int, seed: int = 0) -> dict[str, pa.Table]:
@@ -95,16 +95,32 @@ class World:
         (folder / "contract.toml").write_text(CONTRACT + SHOP)
         init_authority(folder / "authority")
         issue(folder / "authority", "collector", folder / "collector")
-        for peer, table in tables(rows).items():
+        made = cls(folder, nursery)
+        for peer in PEERS:
             (folder / peer).mkdir()
             issue(folder / "authority", peer, folder / peer / "identity", trust=("collector",))
-            pq.write_table(table, folder / peer / "table.parquet")
             (folder / peer / "policy.toml").write_text(POLICY.format(review="false"))
-        return cls(folder, nursery)
+        made.fill(rows)
+        return made
+
+    def fill(self, rows: int) -> None:
+        """Give every peer a table of so many rows in place of the one it has."""
+        for peer, table in tables(rows).items():
+            pq.write_table(table, self.folder / peer / "table.parquet")
 
     @property
     def contract(self) -> Contract:
         return Contract.load(self.folder / "contract.toml")
+
+    def rule(self, peer: str, line: str) -> None:
+        """One more line in a peer's policy."""
+        with (self.folder / peer / "policy.toml").open("a") as file:
+            file.write(line + "\n")
+
+    def ask_a_person(self, peer: str) -> None:
+        """From now on a person of the peer decides."""
+        policy = self.folder / peer / "policy.toml"
+        policy.write_text(policy.read_text().replace("review = false", "review = true"))
 
     def start(self, *words: object, log: str) -> Running:
         """A radocraft command in a process of its own, what it says in a file."""
