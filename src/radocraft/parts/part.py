@@ -72,18 +72,21 @@ class Part:
     table: pa.Table
     metadata: dict[str, Any]
     _bytes: int | None = field(default=None, repr=False, compare=False)
+    _stays: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, release: Release, ledger_head: str | None = None) -> Part:
         """Make the part of a release; only ``peer/`` does.
 
         Without the head of the ledger that will have its line it stays in memory
-        (`write` refuses it), unless the policy is exact.
+        (`write` refuses it), unless the policy is exact and wants neither ledger nor review.
         """
+        policy = release.policy
+        stays = ledger_head is None and (policy.noisy or policy.review or policy.ledger is not None)
         table = tabulate(release.cells, release.contract)
         metadata = {**_describe(release), "ledger": ledger_head}
         columns = ((name, table.column(name)) for name in table.column_names)
-        return cls(table, {**metadata, "hash": _hash(columns, metadata)})
+        return cls(table, {**metadata, "hash": _hash(columns, metadata)}, _stays=stays)
 
     @classmethod
     def read(cls, path: str | Path | IO[bytes], name: str | None = None) -> Part:
@@ -108,6 +111,10 @@ class Part:
         name = name or str(path)
         with opened(path, name) as file:
             return _check(file, _each_column(file.file), name)
+
+    def kept_back(self) -> Part:
+        """The same part, to look at: `write` and `stream` refuse it."""
+        return replace(self, _stays=True)
 
     def signed(self, private: bytes) -> Part:
         """The same part with a signature by a private key in PEM."""
@@ -169,7 +176,7 @@ class Part:
         return replace(cells, by_label=assemble(contract, cells, *told))
 
     def _check_leave(self) -> None:
-        if self.metadata["ledger"] is None and self.metadata["policy"]["mode"] != "exact":
+        if self._stays:
             raise PolicyRefusal(
                 "This part was made to stay in memory: no ledger has a line of it. To have it as a file give "
                 "`radocraft.share` an output, or use `radocraft craft`."

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -12,15 +13,19 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
-from radocraft.offer import let_go
-from radocraft.policy import Policy, release
-from radocraft.privacy.ledger import Ledger
 from tests.property.worlds import World, agree, worlds
+from tests.unit.parts.releases import LABELS, agreed, make
 
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal, Tampered
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import Release, release
 from radocraft.parts import Part
+
+KEY = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 @pytest.fixture
@@ -39,22 +44,37 @@ def part(world) -> Part:
     return world.parts(8)[0]
 
 
-@given(world=worlds("G", missing=True, rows=(6, 60)), min_rows=st.integers(1, 5))
-def test_a_part_gives_back_the_released_numbers_to_the_bit(world, min_rows):
-    try:
-        released = release(world.tally(0), world.contract, Policy(min_rows=min(min_rows, world.least_label)))
-    except PolicyRefusal:
-        return
+def there_and_back(released: Release, head: str | None = None) -> None:
+    """What is read is what was released: its numbers to the bit, moments but for rounding."""
     sink = pa.BufferOutputStream()
-    part = Part.seal(released)
-    part.stream(sink)
-    cells = Part.read(pa.BufferReader(sink.getvalue())).cells(world.contract)
-    assert (cells.peer, cells.columns) == (released.cells.peer, released.cells.columns)
+    Part.of(released, head).stream(sink)
+    cells = Part.read(pa.BufferReader(sink.getvalue())).cells(released.contract)
+    assert (cells.peer, cells.columns, cells.levels) == (
+        released.cells.peer,
+        released.cells.columns,
+        released.cells.levels,
+    )
+    assert cells.constants == released.cells.constants
     for name in ("centre", "scale", "codes", "labels", "rows", "sums", "present"):
         np.testing.assert_array_equal(getattr(cells, name), getattr(released.cells, name))
     np.testing.assert_allclose(cells.shared.toarray(), released.cells.shared.toarray(), atol=1e-12)
-    np.testing.assert_array_equal(np.triu(cells.moments), np.triu(released.cells.moments))
-    np.testing.assert_array_equal(cells.moments, cells.moments.T)
+    np.testing.assert_allclose(cells.by_label, released.cells.by_label, rtol=1e-12, atol=1e-9)
+    np.testing.assert_array_equal(cells.by_label, cells.by_label.transpose(0, 2, 1))
+
+
+@given(world=worlds("G", missing=True, rows=(6, 60)), min_rows=st.integers(1, 5))
+def test_exact_sums_come_back(world, min_rows):
+    there_and_back(release(world.tally(0), world.contract, Policy.exact(min_rows)))
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.parametrize("min_rows", [1, 10])
+def test_a_release_comes_back_whatever_its_label(label, noise, min_rows):
+    made = make(agreed(LABELS[label]), noise=noise, min_rows=min_rows)
+    there_and_back(made, "0" * 64 if noise else None)
+    if not noise:
+        np.testing.assert_allclose(made.cells.by_label, made.true_moments(), rtol=1e-12, atol=1e-9)
 
 
 def test_a_part_says_what_it_is(part, world, tmp_path):
@@ -63,11 +83,24 @@ def test_a_part_says_what_it_is(part, world, tmp_path):
     again = Part.read(tmp_path / "p.parquet")
     assert again.metadata == part.metadata
     told = again.metadata
-    assert (again.peer, told["peer"], told["rows"], told["format"]) == ("p0", "p0", 60, 1)
+    assert (again.peer, told["peer"], told["rows"], told["format"]) == ("p0", "p0", 60, 2)
     assert told["fingerprint"] == world.contract.fingerprint
     assert told["policy"]["min_rows"] == 8
-    assert told["policy"]["rows_rolled_up"] > 0
-    assert "at least 8 rows" in told["policy"]["guarantee"]
+    assert told["policy"]["rolled_up"] > 0
+    assert "exact sums leave" in told["policy"]["guarantee"]
+    assert (told["ledger"], set(told["levels"].values())) == (None, {0.0})
+
+
+def test_a_part_with_noise_says_how_much_and_what_it_is_worth():
+    made = make()
+    told = Part.of(made, "1" * 64).metadata
+    assert told["ledger"] == "1" * 64
+    assert told["levels"]["sums"] == made.cells.levels.sums > 1
+    policy = told["policy"]
+    assert (policy["mode"], policy["noise"], policy["rho"], policy["delta"]) == ("noise", 0.5, 0.7, 1e-6)
+    assert policy["epsilon"] == made.epsilon
+    assert policy["guarantee"].startswith("every number carries noise of at least 0.5 times its sampling error, that")
+    assert f"epsilon {made.epsilon:.3g} at delta 1e-06 per row" in policy["guarantee"]
 
 
 def test_any_parquet_reader_opens_it(part, tmp_path):
@@ -101,7 +134,9 @@ def rewritten(path, change_table=lambda table: table, change_metadata=lambda met
         table, metadata = file.read(), json.loads(file.metadata.metadata[b"radocraft"])
     change_metadata(metadata)
     table = change_table(table)
-    with pq.ParquetWriter(path, table.schema) as writer:
+    words = [name for name in table.column_names if name == "label" or name.startswith("shared:")]
+    lean = {"compression": "zstd", "use_dictionary": words, "store_schema": False}
+    with pq.ParquetWriter(path, table.schema, **lean) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({"radocraft": json.dumps(metadata)})
 
@@ -129,7 +164,7 @@ def with_column(name: str, change):
         lambda table: table.slice(1),
         lambda table: pa.concat_tables([table.slice(1), table.slice(0, 1)]),
         lambda table: table.drop_columns(["present:x0_1"]),
-        lambda table: table.append_column("more", pa.array([1.0] * table.num_rows)),
+        lambda table: table.append_column("sum:more", pa.array([1.0] * table.num_rows)),
         lambda table: table.rename_columns([name.replace("x0_0", "x0_9") for name in table.column_names]),
     ],
 )
@@ -138,7 +173,7 @@ def test_an_edited_table_is_refused(part, tmp_path, change):
     part.write(path)
     rewritten(path)
     Part.read(path)
-    rewritten(path, change_table=change)
+    rewritten(path, change)
     with pytest.raises(Tampered, match="does not match its hash") as raised:
         Part.read(path)
     assert raised.value.exit_code == 1
@@ -176,9 +211,7 @@ def test_a_part_cut_short_is_refused(part, tmp_path, share):
 def test_what_is_no_part_is_refused(tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "plain.parquet")
     (tmp_path / "text.parquet").write_text("hello")
-    listed = pa.table({"a": [1]}, metadata={"radocraft": "[1, 2]"})
-    pq.write_table(listed, tmp_path / "listed.parquet")
-    for name in ("plain", "text", "listed", "nowhere"):
+    for name in ("plain", "text", "nowhere"):
         said = "No such file or directory" if name == "nowhere" else "not a readable part"
         with pytest.raises(FileError, match=said):
             Part.read(tmp_path / f"{name}.parquet")
@@ -210,11 +243,23 @@ def test_a_full_disk_leaves_the_old_part(part, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["new.parquet", "old.parquet"]
 
 
-def test_nothing_is_sealed_around_the_ledger(world, tmp_path):
-    policy = Policy(8, ledger=str(tmp_path / "p0.ledger"))
-    released = release(world.tally(0), world.contract, policy)
-    with pytest.raises(PolicyRefusal, match="let_go"):
-        Part.seal(released)
-    let_go(released, policy, "customers", tmp_path / "p.parquet")
-    lines = Ledger(tmp_path / "p0.ledger").entries()
-    assert [line["part"] for line in lines] == [Part.read(tmp_path / "p.parquet").metadata["hash"]]
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(8),
+        Policy(8, ledger="p0.ledger"),
+        Policy(8, review=True),
+        Policy.exact(8, ledger="p0.ledger"),
+        Policy.exact(8, review=True),
+    ],
+    ids=lambda policy: f"{policy.mode}, review {policy.review}, ledger {policy.ledger}",
+)
+def test_what_no_ledger_knows_cannot_be_written(policy, tmp_path):
+    part = Part.of(replace(make(noise=0.5 if policy.noisy else 0.0), policy=policy))
+    assert part.nbytes > 1000
+    for write in (part.write, replace(part, metadata={**part.metadata}).write, part.signed(KEY).write):
+        with pytest.raises(PolicyRefusal, match=r"no ledger has a line of it.*share"):
+            write(tmp_path / "p.parquet")
+    with pytest.raises(PolicyRefusal, match="stay in memory"):
+        part.stream(pa.BufferOutputStream())
+    assert not [*tmp_path.iterdir()]
