@@ -7,13 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.flight as fl
 import pytest
 from tests.integration.net.test_refused import put
 from tests.integration.net.world import World, tables
 
 from radocraft import share
-from radocraft.errors import ContractMismatch, IdentityError, NetworkError
+from radocraft.errors import ContractMismatch, IdentityError, NetworkError, Tampered
 from radocraft.net.channel import Channel, Interrupted
 from radocraft.net.chunks import Incoming, sha256_of
 from radocraft.net.collection import Wanted
@@ -21,7 +22,8 @@ from radocraft.net.collector import Collector
 from radocraft.net.identity import Identity
 from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Delivery, Fetch, Nothing, Receipt, Task
-from radocraft.parts import Part
+from radocraft.parts import Part, public_key
+from radocraft.parts.part import _hash
 
 
 @pytest.fixture
@@ -122,6 +124,36 @@ def test_a_changed_part_is_thrown_away(world: World, collector: Collector) -> No
         assert not list((world.folder / "job").glob("*.parquet*"))
         bring(bank, job, part_of(world, "bank"))
     assert (world.folder / "job" / "bank.part.parquet").exists()
+
+
+def test_a_part_of_a_liar_is_thrown_away_with_the_reason(world: World, collector: Collector) -> None:
+    """Its hash is right, and what it says cannot be."""
+    path = part_of(world, "bank")
+    part = Part.read(path)
+    place = part.table.column_names.index("sum:income")
+    lie = part.table.set_column(place, "sum:income", pc.multiply(part.table.column("sum:income"), -5.0))
+    digest = _hash(((name, lie.column(name)) for name in lie.column_names), part.metadata)
+    replace(part, table=lie, metadata={**part.metadata, "hash": digest}).write(path)
+    with call(world, collector, "bank") as bank:
+        job = bank.act("ask", Nothing(), Task).request.job
+        with pytest.raises(NetworkError, match="FileError"):
+            bring(bank, job, path)
+    assert not list((world.folder / "job").glob("*.parquet*"))
+    assert "the part of bank" in str(collector.collection.trouble["bank"])
+    assert "received" not in [line["kind"] for line in collector.audit.chain.entries()]
+
+
+def test_a_part_counts_only_with_the_signature_the_contract_asks_for(world: World) -> None:
+    keys = {who: Identity.load(world.folder / who / "identity").private for who in ("bank", "shop")}
+    text = (world.folder / "contract.toml").read_text() + f'[peers.bank]\npublic_key = "{public_key(keys["bank"])}"\n'
+    contract, path = type(world.contract).parse(text), world.folder / "part"
+    check = Wanted.parts(contract).check
+    for sign in (None, keys["shop"]):
+        share(tables(600)["bank"], contract, "bank", output=path, sign=sign)
+        with pytest.raises(Tampered, match="not signed"):
+            check(path, "bank")
+    share(tables(600)["bank"], contract, "bank", output=path, sign=keys["bank"])
+    check(path, "bank")
 
 
 def test_without_a_certificate_or_with_anothers_token(world: World, collector: Collector) -> None:
