@@ -224,7 +224,7 @@ def _origin(part: Part) -> Origin:
 
 def _private(origins: Iterable[Origin]) -> dict[str, str]:
     """The guarantees of the peers whose parts carry noise."""
-    return {origin.peer: f"({origin.guarantee})" for origin in origins if origin.gate and origin.gate.mode == _NOISY}
+    return {origin.peer: origin.guarantee for origin in origins if origin.gate and origin.gate.mode == _NOISY}
 
 
 def _notes(blocks: Blocks, by_peer: dict[str, Arrived], effects: dict[str, Weight]) -> Iterator[str]:

@@ -78,7 +78,10 @@ class Outcome:
             return None
         loss = noise_cost(self.blocks, self.fit)
         error = None if self.number or len(self.populations) > 1 else self.populations[0].error_of(loss, self.prior)
-        said = "; ".join(f"{peer} {guarantee}" for peer, guarantee in promised.items())
+        alike: dict[str, list[str]] = {}
+        for peer, guarantee in promised.items():
+            alike.setdefault(guarantee, []).append(peer)
+        said = "; ".join(f"{', '.join(peers)}: {guarantee}" for guarantee, peers in alike.items())
         return Noise(guarantee=said, loss=loss, error=error)
 
     def table(self) -> BlockTable:

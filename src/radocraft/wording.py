@@ -68,5 +68,5 @@ def _feature(feature: Feature) -> str:
     if isinstance(feature, Interact):
         return f"{feature.of[0]} times {feature.of[1]}"
     if feature.centre is None:
-        return "a number; its mean and standard deviation are released too"
+        return "a number; its centre and scale come from the data, with noise"
     return f"a number, as (value - {feature.centre:g}) / {feature.scale:g}"

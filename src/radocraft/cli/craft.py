@@ -10,6 +10,7 @@ import typer
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.gate.policy import Policy
+from radocraft.gate.words import describe_rows
 from radocraft.net.identity import Identity
 from radocraft.parts import Part
 from radocraft.peer import share, table_name_of
@@ -110,8 +111,9 @@ def _print_part(part: Part, output: Path, notes: list[str], as_json: bool) -> No
         return
     for note in notes:
         err.print(note)
+    rows = describe_rows(metadata["rows"], policy["mode"])
     out.print(
-        f"Wrote {output}: {metadata['rows']:,} rows summed into {part.table.num_rows:,} cells, "
+        f"Wrote {output}: {rows} rows summed into {part.table.num_rows:,} cells, "
         f"{size(bytes_)}. {policy['guarantee'][:1].upper()}{policy['guarantee'][1:]}."
     )
     if policy["rolled_up"]:

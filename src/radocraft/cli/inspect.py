@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
+from radocraft.gate.words import describe_rows
 from radocraft.parts import Part
 from radocraft.report.numbers import size
 
@@ -37,13 +38,13 @@ def inspect(
 
 def _facts(part: Part, path: Path) -> dict[str, str]:
     metadata, policy = part.metadata, part.metadata["policy"]
-    width = len(metadata["columns"])
+    width, rows = len(metadata["columns"]), describe_rows(metadata["rows"], policy["mode"])
     return {
         "peer": metadata["peer"],
         "contract": f"{metadata['contract']} ({metadata['fingerprint'][:16]})",
         "made": f"{metadata['created']} by radocraft {metadata['radocraft']}",
         "policy": f"{policy['mode']}: {policy['guarantee']}",
-        "rows": f"{metadata['rows']:,} in {part.table.num_rows:,} cells, by {width} private columns",
+        "rows": f"{rows} in {part.table.num_rows:,} cells, by {width} private columns",
         "rolled up": f"{policy['rolled_up']:,} blocks, into coarser ones",
         "moments": "second moments of the private columns, by label",
         "file": f"{size(path.stat().st_size)}, hash {metadata['hash'][:16]}, not changed since release",

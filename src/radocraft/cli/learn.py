@@ -11,6 +11,7 @@ import typer
 from radocraft.cli.explain import print_certificate, print_effects, print_validation
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json
 from radocraft.contract import Contract
+from radocraft.gate.words import describe_rows
 from radocraft.learn import learn as learn_model
 
 
@@ -84,7 +85,11 @@ def learn(
     if as_json:
         print_json(model.model_dump(mode="json", exclude={"blocks", "contract"}))
         return
-    rows = ", ".join(f"{origin.peer} ({origin.rows:,} rows in {origin.cells:,} cells)" for origin in model.learned_from)
+    rows = ", ".join(
+        f"{origin.peer} ({describe_rows(origin.rows, origin.gate.mode if origin.gate else 'exact')} rows in "
+        f"{origin.cells:,} cells)"
+        for origin in model.learned_from
+    )
     out.print(f"Learned from {rows} by {model.method}; {len(model.blocks.labels):,} common blocks.")
     print_certificate(model)
     print_validation(model)

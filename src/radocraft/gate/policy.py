@@ -188,15 +188,15 @@ def draft_policy(name: str = "peer") -> str:
     >>> Policy.parse(draft_policy("bank")).ledger
     'bank.ledger'
     """
-    ledger, table = json.dumps(f"{name}.ledger"), json.dumps(name)
+    ledger, table = f"ledger = {json.dumps(f'{name}.ledger')}", f"table = {json.dumps(name)}"
     return f"""\
 # The policy of a peer: what may leave. This file itself never does.
 noise = 0.5                # noise on every number, as a share of its sampling error
 # epsilon = 2.0            # instead of noise: what one release may spend (below about 10: a formal guarantee)
 min_rows = 10              # blocks with fewer rows leave only inside coarser ones
 review = true              # a person decides on each release with `radocraft review`
-ledger = {ledger:<15} # every release is recorded here; keep this file
-table = {table:<16} # what the ledger calls the table
+{ledger:<26} # every release is recorded here; keep this file
+{table:<26} # what the ledger calls the table
 lifetime_releases = 10     # how many releases of this table there may be ...
 # lifetime_epsilon = 8.0   # ... or instead: what all of them together may spend
 signatures = "full"        # or "labels-only": nothing by signature, only by label

@@ -36,6 +36,17 @@ def describe_epsilon(epsilon: float, delta: float, policy: Policy) -> str:
     return f"epsilon {epsilon:.3g} at delta {delta:g} per {policy.protected}{worth}"
 
 
+def describe_rows(rows: int, mode: str) -> str:
+    """A number of rows, which is noisy unless the mode is exact.
+
+    Examples
+    --------
+    >>> describe_rows(10_043, "noise")
+    'about 10,043'
+    """
+    return f"{'about ' if mode == 'noise' else ''}{rows:,}"
+
+
 def _exact() -> Iterator[str]:
     yield "EXACT SUMS LEAVE, and single rows can be read from them. Use this for public tables only."
 

@@ -117,7 +117,7 @@ class Certificate(_Frozen):
 
 
 class Noise(_Frozen):
-    """What differential privacy promises, and what its noise costs.
+    """What the peers that add noise promise, and what it costs.
 
     ``loss`` is by how much it is expected to have raised the loss on the training
     population, ``error`` what that is in shares of new rows, for labels of two values.

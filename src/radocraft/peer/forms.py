@@ -7,6 +7,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from radocraft.errors import FileError
+from radocraft.gate.words import describe_rows
 from radocraft.histograms import BINS, Histograms
 from radocraft.ledger import What
 from radocraft.parts import Part
@@ -21,7 +22,7 @@ def _describe_part(part: Part) -> Facts:
         rows=rows,
         cells=cells,
         guarantee=str(metadata["policy"]["guarantee"]),
-        summary=f"{rows:,} rows summed into {cells:,} cells",
+        summary=f"{describe_rows(rows, metadata['policy']['mode'])} rows summed into {cells:,} cells",
     )
 
 
@@ -31,7 +32,7 @@ def _describe_scores(scores: Histograms) -> Facts:
         rows=scores.total,
         cells=2 * BINS,
         guarantee=scores.guarantee,
-        summary=f"{scores.total:,} rows counted in {2 * BINS} bins",
+        summary=f"{describe_rows(scores.total, 'noise' if scores.noise else 'exact')} rows counted in {2 * BINS} bins",
     )
 
 

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from radocraft.gate.words import describe_rows
 from radocraft.parts import Part
 from radocraft.peer import Pending
 from radocraft.report.bars import stacked_bar
@@ -53,7 +54,8 @@ def _head(waiting: Pending, part: Part, form: Form) -> Iterator[Child]:
         yield tag("p", form.problem, class_="problem", role="alert")
     yield tag(
         "p",
-        f"Sums of {metadata['rows']:,} rows of “{waiting.line.table}”, for the contract “{waiting.line.contract}”. "
+        f"Sums of {describe_rows(metadata['rows'], policy['mode'])} rows of “{waiting.line.table}”, "
+        f"for the contract “{waiting.line.contract}”. "
         "Everything below is what the file holds; no row is in it.",
         class_="lead",
     )
