@@ -66,9 +66,9 @@ def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def contract() -> str:
     """The fields of a contract."""
-    from radocraft import features, labels
+    from radocraft import Contract, features, labels
 
-    module = sys.modules["radocraft.contract"]
+    module = _module_of(Contract)
     text = ["# Contract\n", _module_text(module)]
     text.append(_fields("The file", module.Contract))
     text += [_fields(f"[label], {kind}", model) for kind, model in _labels(labels)]
@@ -91,16 +91,16 @@ def _labels(module: Any) -> Iterator[tuple[str, type[BaseModel]]]:
 
 def policy() -> str:
     """The fields of a policy."""
-    from radocraft.policy import Policy, rules
+    from radocraft import Policy
 
-    text = ["# Policy\n", _module_text(rules), _fields("The file", Policy)]
-    text += [_fields("[dominance]", rules.Dominance), _fields("[privacy]", rules.Privacy)]
-    return "\n".join(text)
+    return "\n".join(["# Policy\n", _module_text(_module_of(Policy)), _fields("The file", Policy)])
 
 
 def part() -> str:
     """The format of a part."""
-    return "# Part\n\n" + _restructured(inspect.getdoc(sys.modules["radocraft.part"]) or "")
+    from radocraft import Part
+
+    return "# Part\n\n" + _module_text(_module_of(Part))
 
 
 def errors() -> str:
@@ -122,7 +122,8 @@ def errors() -> str:
         "standard error.\n\n"
         "| exit code | means |\n|---|---|\n| 0 | done |\n| 1 | failed |\n| 2 | the command was used wrongly |\n"
         "| 3 | two things made under different contracts were brought together |\n"
-        "| 4 | refused by the peer's policy |\n| 130 | interrupted |\n\n"
+        "| 4 | refused by the peer's policy |\n| 5 | nothing is wrong: it waits for a person |\n"
+        "| 130 | interrupted |\n\n"
         f"```text\n{drawn}\n```\n\n| error | exit code | when |\n|---|---|---|\n" + "\n".join(rows)
     )
 
@@ -138,6 +139,10 @@ def api() -> str:
             text.append(f"::: {member.__module__}.{member.__name__}\n")
     text.append("::: radocraft.estimator.RadocraftClassifier\n")
     return "\n".join(text)
+
+
+def _module_of(model: type) -> Any:
+    return sys.modules[model.__module__]
 
 
 def _module_text(module: Any) -> str:
@@ -234,8 +239,6 @@ def _type(annotation: Any) -> str:
         ("Shared, ...", "a list of sections"),
         ("dict[str, str]", "names"),
         ("dict[str,", "one line per feature"),
-        ("Dominance", "a section"),
-        ("Privacy", "a section"),
         ("TwoValues", "a section"),
         ("tuple[str, str]", "two names"),
         ("int | tuple[", "a whole number, or a list of numbers"),

@@ -12,6 +12,9 @@ from pathlib import Path
 DOCS = Path(__file__).parents[2] / "docs"
 RUN = ("sh", "python")
 PICTURES = ("", "text", "bibtex")
+OUTPUT, NOISY = "output", "output; your numbers differ a little"
+NUMBER = re.compile(r"(?<![\d.,])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+NEAR = 0.1
 FENCE = re.compile(
     r"(<!-- not run: [^\n]+ -->\n)?^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE
 )
@@ -67,7 +70,7 @@ def walk(page: Path, folder: Path, command: Path, **environment: str) -> None:
     found = [block for block in blocks(page) if block.excuse is None]
     for block in found:
         check(block, page)
-    steps = [block for block in found if block.runs or (block.title not in (None, "output"))]
+    steps = [block for block in found if block.runs or (block.title not in (None, OUTPUT, NOISY))]
     if not steps:
         return
     script = "\n".join(f"echo '@@ {at}'\n{block.script()}" for at, block in enumerate(steps))
@@ -82,10 +85,30 @@ def walk(page: Path, folder: Path, command: Path, **environment: str) -> None:
     for block in found:
         if block in steps:
             last = steps.index(block)
-        elif block.title == "output":
-            all_of_it = squeeze(printed[last])
-            missing = [line for line in map(squeeze, block.text.splitlines()) if line not in all_of_it]
+        elif block.title in (OUTPUT, NOISY):
+            holds = says if block.title == OUTPUT else says_about
+            missing = [line for line in block.text.splitlines() if not holds(printed[last], line)]
             assert not missing, f"{page.name} says that {missing} is printed; it is:\n{printed[last]}"
+
+
+def says(text: str, line: str) -> bool:
+    """Whether a line is in a text, however both are spaced."""
+    return squeeze(line) in squeeze(text)
+
+
+def says_about(text: str, line: str) -> bool:
+    """The same where numbers carry noise: every other character as it stands, each number within a tenth."""
+    words = NUMBER.split(squeeze(line))
+    shape = re.compile(f"(?={f'({NUMBER.pattern})'.join(map(re.escape, words))})")
+    stated = [value(number) for number in NUMBER.findall(line)]
+    return any(
+        all(abs(value(printed) - own) <= NEAR * own for printed, own in zip(found.groups(), stated, strict=True))
+        for found in shape.finditer(squeeze(text))
+    )
+
+
+def value(number: str) -> float:
+    return float(number.replace(",", ""))
 
 
 def squeeze(text: str) -> str:

@@ -1,6 +1,7 @@
 """Every code block of the documentation runs as it stands, from a folder a reader would have."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,8 +38,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(example: Path, tmp_path: Path) -> Path:
     """A reader's folder: the example's files, the parts made of them, and some linked rows."""
-    for file in example.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(example, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
