@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from radocraft.errors import ContractMismatch
 from radocraft.gate.account import Spend
 from radocraft.model.record import Record
-from radocraft.storage import read_json, write_json
+from radocraft.storage import read_json
 
 BINS = 64
 """Bins of a histogram, evenly over `REACH` deviations on both sides; what lies beyond counts in the last."""
@@ -55,10 +55,6 @@ class Histograms(BaseModel):
     def total(self) -> int:
         """How many rows are counted, noise included."""
         return max(sum(self.negative) + sum(self.positive), 0)
-
-    def save(self, path: str | Path) -> None:
-        """Write it to a JSON file, whole or not at all."""
-        write_json(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

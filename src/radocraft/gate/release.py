@@ -38,6 +38,7 @@ _CLEAR = 1.0
 _FINE = 2048.0
 _OPEN_SHARE = 0.1
 _FULL = 0.9
+_VARIES = 4.0
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,17 @@ def check_scope(tally: Tally, contract: Contract, policy: Policy) -> None:
         raise ContractMismatch(
             "Rows of this tally are not bounded as the policy says. Craft the table anew under this policy."
         )
+    check_allowed(contract, tally.peer, policy)
+
+
+def check_allowed(contract: Contract, peer: str, policy: Policy) -> None:
+    """The policy must allow the contract and all that the peer would sum under it."""
     if policy.contracts is not None and contract.fingerprint not in policy.contracts:
         raise PolicyRefusal(
             f"The policy does not allow the contract '{contract.name}'. "
             f'Add its fingerprint "{contract.fingerprint}" to `contracts` if your data officer agrees.'
         )
-    held = contract.peer(tally.peer).features
+    held = contract.peer(peer).features
     if policy.features is not None and (more := [name for name in held if name not in policy.features]):
         raise PolicyRefusal(
             f"The policy does not allow the feature '{more[0]}'. Take it out of the contract, or add it to `features`."
@@ -149,10 +155,17 @@ def _exact(tally: Tally, contract: Contract, policy: Policy, notes: tuple[str, .
     if isinstance(contract.label, Number) and contract.label.column in constant_features(cells, contract):
         raise OneClass(f"The label '{contract.label.column}' is the same in all rows at '{tally.peer}'.")
     least = np.full(len(cells.rows) + 1, float(policy.min_rows))
-    codes = rolled_up(cells.codes, cells.labels, cells.rows.astype(np.float64), least)
+    codes = rolled(cells.codes, cells.labels, cells.rows.astype(np.float64), least, policy)
     moved = int((codes == ROLLED).any(axis=1).sum())
     dull = [f"'{name}' is the same in all rows: it carries nothing" for name in constant_features(cells, contract)]
     return Release(contract, policy, cells.grouped(codes), Spend(0.0), moved, (*notes, *dull, *unseen(cells, contract)))
+
+
+def rolled(codes: Ints, labels: Ints, counts: Floats, least: Floats, policy: Policy) -> Ints:
+    """New codes of every block; none at all where nothing may leave by signature."""
+    if policy.signatures == "labels-only":
+        return np.full_like(codes, ROLLED)
+    return rolled_up(codes, labels, counts, least)
 
 
 @dataclass(frozen=True)
@@ -190,7 +203,8 @@ class _Gate:
         check_labels(by_label, self.contract, self.tally.peer, max(self.policy.min_rows, 4.0 * sd_labels))
         counted, spend = self.count()
         counted = fitted(counted, by_label, sd, sd_labels)
-        codes = rolled_up(counted.codes, counted.labels, counted.counts, self.least(sd, len(counted.labels)))
+        least = self.least(sd, len(counted.labels))
+        codes = rolled(counted.codes, counted.labels, counted.counts, least, self.policy)
         group = number_rows(np.column_stack([codes, counted.labels]))
         first = first_of_each(group)
         f = self.dial(spend, len(first))
@@ -201,6 +215,7 @@ class _Gate:
         )
         rows = self.rows_of(counted, group, levels, sd)
         cells = self.cells_of(codes[first], counted.labels[first], rows, group[counted.place], levels)
+        check_number(cells, self.contract)
         cells = with_shared(cells, self.contract, counted, group)
         spend = spend + self.terms.sums(f, len(first)) + self.terms.moments(f)
         moved = int((codes != counted.codes).any(axis=1).sum())
@@ -284,6 +299,23 @@ class _Gate:
         exact = self.tally.moments[:, :width, :width]
         out[:, *upper] = noisy(exact[:, *upper], sd * GRID**2, self.noise) / GRID**2
         return out + np.triu(out, 1).transpose(0, 2, 1)
+
+
+def check_number(cells: Cells, contract: Contract) -> None:
+    """A numeric label must vary, as far as noise lets tell; of ``cells``, moments are of the private columns alone."""
+    name = contract.label.column
+    if not isinstance(contract.label, Number) or name not in cells.columns:
+        return
+    at, levels = cells.columns.index(name), cells.levels
+    mean = float(cells.sums[:, at].sum()) / cells.total
+    variance = float(cells.moments[at, at]) / cells.total - mean**2
+    off_moment = levels.moments * len(cells.by_label) ** 0.5
+    off_mean = 2.0 * abs(mean) * levels.sums * len(cells.rows) ** 0.5
+    if variance < _VARIES * float(np.hypot(off_moment, off_mean)) / cells.total:
+        raise OneClass(
+            f"The label '{name}' is the same in all rows at '{cells.peer}', or its variance does not stand out of the "
+            "noise. Check [label] in the contract, or give more rows."
+        )
 
 
 def noisy(exact: Floats, sd: float, noise: Noise) -> Floats:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from radocraft.errors import FileError, PolicyRefusal
 from radocraft.gate.account import epsilon_of
 from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Verdict, What
+from radocraft.parts import Part
 from radocraft.peer.forms import form_of
 from radocraft.storage import writing
 
@@ -44,7 +45,9 @@ class Pending:
     note
         What the file says of itself.
     content
-        The part, or the scores, as it would leave.
+        The part, or the scores, as it would leave; a part can be looked at and not written.
+    encoded
+        Its file, to the byte.
     line
         The proposal.
     history
@@ -53,6 +56,7 @@ class Pending:
 
     note: Note
     content: Any
+    encoded: bytes
     line: Leaving
     history: History
 
@@ -67,16 +71,18 @@ class Pending:
                 if any(info.compress_type != zipfile.ZIP_STORED for info in names.values()):
                     raise ValueError("it is packed")
                 note = Note.model_validate_json(archive.read("review.json"))
-                inner = io.BytesIO(archive.read("content"))
+                encoded = archive.read("content")
         except (OSError, ValueError, ValidationError, zipfile.BadZipFile, NotImplementedError) as error:
             raise FileError(f"'{path}' is not a pending release. Craft it anew, or check the path.") from error
         form = form_of(note.what)
-        content = form.read(inner, str(path))
+        content = form.read(io.BytesIO(encoded), str(path))
         history = Ledger(Path(note.ledger)).history()
         line = history.proposed(note.proposal)
         if line is None or line.what != note.what or line.file != form.describe(content).hash:
             raise PolicyRefusal("This release was never proposed to the ledger it names. Craft it anew.")
-        return cls(note, content, line, history)
+        if isinstance(content, Part):
+            content = content.kept_back()
+        return cls(note, content, encoded, line, history)
 
     @property
     def summary(self) -> str:
@@ -113,9 +119,11 @@ class Pending:
         return None if limits is None else Budget.of(self.history, self.line.table, limits)
 
     def let_out(self, output: Path) -> None:
-        """Write what was approved."""
+        """Write what was approved; refused until the ledger says that it was."""
+        if Ledger(Path(self.note.ledger)).history().stage_of(self.line) != "released":
+            raise PolicyRefusal("Nobody has approved this release. See it and decide: radocraft review.")
         with writing(output) as file:
-            form_of(self.note.what).stream(self.content, file)
+            file.write(self.encoded)
 
     def decide(self, verdict: Verdict, name: str, reason: str) -> Decision:
         """Record a person's decision; after an approval the file may leave.

@@ -11,7 +11,7 @@ from radocraft.contract import Contract
 from radocraft.craft import craft
 from radocraft.errors import ContractMismatch, PolicyRefusal, RadocraftError
 from radocraft.gate.policy import Policy
-from radocraft.gate.release import release
+from radocraft.gate.release import check_allowed, release
 from radocraft.labelling import label_rows
 from radocraft.ledger import Ledger
 from radocraft.parts import Part, public_key
@@ -90,6 +90,7 @@ def share(
     True
     """
     policy = policy or Policy()
+    check_allowed(contract, peer, policy)
 
     def finish(part: Part) -> Part:
         return part if sign is None else _signed(part, sign)

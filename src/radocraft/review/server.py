@@ -9,7 +9,6 @@ own secret back. Nothing is loaded from elsewhere and nothing is cached.
 from __future__ import annotations
 
 import hmac
-import io
 import secrets
 import threading
 from dataclasses import replace
@@ -216,9 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _send_part(self) -> None:
-        sink = io.BytesIO()
-        self.server.review.waiting.content.stream(sink)
-        body = sink.getvalue()
+        body = self.server.review.waiting.encoded
         name = f"{self.server.review.waiting.line.file[:16]}.part.parquet"
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "application/vnd.apache.parquet")
