@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
@@ -20,12 +20,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.flight as fl
-from radocraft.policy import Release
-from scipy.sparse import csr_array
 
 from radocraft.bench.measure import measure
-from radocraft.cells import Cells
+from radocraft.cells import Cells, assemble, encoded_sums
 from radocraft.contract import Contract
+from radocraft.encoding import summed_columns
+from radocraft.gate.account import Spend
+from radocraft.gate.policy import Policy
+from radocraft.gate.release import Release
 from radocraft.net.authority import init_authority, issue
 from radocraft.net.channel import Channel
 from radocraft.net.chunks import CHUNK, Incoming
@@ -53,24 +55,29 @@ def contract_of(megabytes: int) -> Contract:
 
 
 def write_part(megabytes: int, path: Path) -> None:
-    """A part full of noise, which no compression shrinks."""
+    """A sound part, its sums such that no compression shrinks them."""
     contract = contract_of(megabytes)
     bins = len(contract.shared[0].edges or ()) + 1
-    count, size = 2 * bins * bins, COLUMNS + len(contract.shared_columns) + 1
+    count, shared = 2 * bins * bins, len(contract.shared_columns)
+    codes, rows = np.repeat(np.indices((bins, bins)).reshape(2, -1).T, 2, axis=0), np.full(count, 50)
+    sums = np.random.default_rng(0).normal(size=(count, COLUMNS))
     cells = Cells(
         peer="bank",
-        columns=tuple(contract.peers["bank"].features),
+        columns=tuple(column.name for column in summed_columns(contract, "bank")),
         centre=np.zeros(COLUMNS),
         scale=np.ones(COLUMNS),
-        codes=np.repeat(np.indices((bins, bins)).reshape(2, -1).T, 2, axis=0),
+        codes=codes,
         labels=np.tile([-1, 1], bins * bins),
-        rows=np.full(count, 50),
-        sums=np.random.default_rng(0).normal(size=(count, COLUMNS)),
-        present=np.full((count, COLUMNS), 50),
-        shared=csr_array((count, len(contract.shared_columns))),
-        moments=np.eye(size),
+        rows=rows,
+        sums=sums,
+        present=np.broadcast_to(rows[:, None], sums.shape),
+        shared=encoded_sums(contract, codes, rows),
+        by_label=np.empty((0, 0, 0)),
     )
-    Part.seal(Release(contract, cells, "none", "none", 1, 0, 0)).write(path)
+    private = np.broadcast_to(rows.sum() / 2 * np.eye(COLUMNS), (2, COLUMNS, COLUMNS))
+    hidden = np.zeros((2, shared, COLUMNS + shared))
+    cells = replace(cells, by_label=assemble(contract, cells, private, hidden))
+    Part.of(Release(contract, Policy.exact(), cells, Spend(np.inf), 0)).write(path)
 
 
 @dataclass(frozen=True)
