@@ -26,7 +26,7 @@ import numpy as np
 
 from radocraft.arrays import Floats
 from radocraft.contract import Contract
-from radocraft.errors import NotFinite, PolicyError
+from radocraft.errors import NotFinite, PolicyError, PolicyRefusal
 from radocraft.features import Spline
 
 GRID = 1024
@@ -63,6 +63,14 @@ class Bounds:
             raise PolicyError("`bound` and `row_bound` must be positive numbers, such as 4 and 1.5.")
         if self.rows_per_person < 1:
             raise PolicyError("`rows_per_person` must be 1 or more.")
+
+    def check_adding(self) -> None:
+        """Refuse to add tallies where persons are bounded: somebody may be in both, with more rows than may enter."""
+        if self.person is not None:
+            raise PolicyRefusal(
+                f'Rows cannot be added to an earlier tally under `unit = "person"`: whoever is in both would count '
+                f"with more than {self.rows_per_person:,} of the rows by '{self.person}'. Craft all rows at once."
+            )
 
     def norm(self, contract: Contract, peer: str) -> float:
         """The longest a row of a peer can be, in standard deviations."""

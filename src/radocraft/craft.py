@@ -163,6 +163,8 @@ def _check_onto(onto: Tally | None, contract: Contract, peer: str, bounds: Bound
             "The tally to add to has other bounds on rows. Craft the whole table anew, or go back to the policy "
             "under which it was made."
         )
+    if bounds is not None:
+        bounds.check_adding()
 
 
 def _with_constants(

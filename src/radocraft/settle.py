@@ -44,21 +44,26 @@ def settle(source: Source, reader: Reader, bounds: Bounds, noise: Noise | None) 
     def count(edges: dict[str, Floats]) -> dict[str, Ints]:
         return {name: count_between(values[name], at) for name, at in edges.items()}
 
-    constants, spend = settle_units(wanted, count, sample.num_rows, Noise() if noise is None else noise)
+    drawn, per_unit = Noise() if noise is None else noise, bounds.rows_per_person
+    constants, spend = settle_units(wanted, count, sample.num_rows, drawn, per_unit=per_unit)
     return check_constants(reader.contract, reader.peer, constants), spend.rho
 
 
 def _sample(source: Source, bounds: Bounds) -> exp.Expr:
-    """Some of the table's rows; no more of one person than are summed."""
-    sample = source.sample(_SAMPLE).subquery("peer_sample")
+    """Some of the table's rows; of one person no more than are summed.
+
+    Further rows of a person are left out before the sample is cut off at its size: whoever has many, and is
+    taken out of the table, makes room for no more rows of others than that.
+    """
     if bounds.person is None:
-        return sample
+        return source.sample(_SAMPLE).subquery("peer_sample")
     person = exp.column(bounds.person, quoted=True)
     order = exp.Order(expressions=[exp.Ordered(this=person.copy())])
     place = exp.Window(this=exp.RowNumber(), partition_by=[person], order=order).as_("radocraft_place")
-    placed = exp.select(exp.Star(), place).from_(sample).subquery("placed")
+    placed = exp.select(exp.Star(), place).from_(ROWS).subquery("placed")
     few = exp.LTE(this=exp.column("radocraft_place"), expression=exp.Literal.number(bounds.rows_per_person))
-    return exp.select(exp.Star()).from_(placed).where(few).subquery("few")
+    kept = exp.select(exp.Star()).from_(placed).where(few)
+    return kept.order_by(person.copy(), exp.column("radocraft_place")).limit(_SAMPLE).subquery("few")
 
 
 def _known(column: pa.ChunkedArray) -> Floats:

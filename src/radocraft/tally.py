@@ -182,6 +182,8 @@ class Tally:
             raise ContractMismatch(f"The tallies are of two peers, '{self.peer}' and '{other.peer}'; they do not add.")
         if self.bounds != other.bounds:
             raise ContractMismatch("The two tallies have different bounds on rows; craft both anew with the same.")
+        if self.bounds is not None:
+            self.bounds.check_adding()
         moved = not (np.array_equal(self.origin, other.origin) and np.array_equal(self.unit, other.unit))
         if self.constants != other.constants or (self.bounds and moved):
             raise ContractMismatch("The two tallies took knots or units from different data; craft one onto the other.")
