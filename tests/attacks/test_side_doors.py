@@ -163,7 +163,7 @@ PLANTED = {
     "rolled up by exact counts": {"gate.count_agreed": by_exact_counts},
     "moments unscaled": {"Gate.moments": with_moments_unscaled},
     "an exact count in a note": {
-        "gate.remarks": with_a_note_of_what_is_there,
+        "gate.remarks": with_a_note,
         "gate.check_scope": noting_what_is_there,
     },
     "rows unbounded": {"Bounds.of": without_a_longest_row},
