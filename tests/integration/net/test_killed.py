@@ -1,0 +1,134 @@
+"""kill -9 of a peer at one line after the other of its work on a request: it leaves once, and is paid for once."""
+
+import subprocess
+import sys
+import textwrap
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.integration.net.test_faults import check_spends
+from tests.integration.net.world import World
+
+from radocraft.chain import Chain
+from radocraft.gate.policy import Policy
+from radocraft.ledger import Ledger
+from radocraft.net.audit import Audit
+from radocraft.net.chunks import sha256_of
+from radocraft.net.desk import Desk
+from radocraft.net.identity import Identity
+from radocraft.net.members import Member
+from radocraft.net.messages import Answer, Fetch, Receipt, Request
+from radocraft.net.metrics import Metrics
+from radocraft.peer import Pending, Responder, conclude
+from radocraft.sources import open_source
+
+ROOT = Path(__file__).parents[3]
+ASKS = Member(name="collector")
+KILLED = """
+    import json, os, shutil, signal, sys, threading
+    from pathlib import Path
+    from radocraft import chain, storage
+    from radocraft.ledger import ledger
+    from radocraft.net import audit, desk
+    from radocraft.net.messages import Request
+    from radocraft.peer import outgoing, pending, recovery, responder, road
+    from tests.integration.net.test_killed import work
+    from tests.integration.net.world import World
+
+    watched = {m.__file__ for m in (audit, chain, desk, ledger, outgoing, pending, recovery, responder, road, storage)}
+    root, request, kills = Path(sys.argv[1]), Request.decode(sys.argv[2].encode()), int(sys.argv[3])
+
+    def attempt(folder, step):
+        lines = []
+        def tick(frame, event, argument):
+            if frame.f_code.co_filename not in watched:
+                return None
+            if event == "line":
+                lines.append((frame.f_code.co_filename, frame.f_lineno))
+                if len(lines) == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return tick
+        threading.settrace(tick)
+        sys.settrace(tick)
+        work(World(folder), request)
+        sys.settrace(None)
+        firsts = {line: number for number, line in reversed([*enumerate(lines, 1)])}
+        (folder / "firsts").write_text(json.dumps(sorted(firsts.values())))
+
+    def child(name, step):
+        shutil.copytree(root / "new", root / name)
+        pid = os.fork()
+        if pid == 0:
+            attempt(root / name, step)
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    assert child("whole", 0) == 0
+    firsts = json.loads((root / "whole" / "firsts").read_text())
+    for step in firsts[:: len(firsts) // kills]:
+        assert child(f"killed-{step}", step) == -signal.SIGKILL
+"""
+
+
+def work(world: World, request: Request) -> Answer | None:
+    """Answer a request and hand out what is ready, as the service would; none if that is done already."""
+    where = world.folder / "bank"
+    jobs, own, policy = where / "jobs", Identity.read(where / "identity"), Policy.load(where / "policy.toml")
+    agreed, table = (world.contract,), where / "table.parquet"
+    responder = Responder("bank", policy, agreed, lambda: open_source(table), "t", own.private)
+    jobs.mkdir(exist_ok=True)
+    desk = Desk(jobs, "bank", responder, Audit(jobs / "audit.log"), Metrics())
+    try:
+        if (jobs / request.job / "done.json").exists():
+            return None
+        answer = desk.answer(ASKS, request)
+        if answer.state == "working":
+            desk._running[request.job].result()
+            answer = desk.answer(ASKS, request)
+        if answer.state == "ready":
+            desk.hand_out(ASKS, Fetch(what="part", job=request.job))
+            desk.received(ASKS, Receipt(job=request.job, sha256=str(answer.sha256)))
+        return answer
+    finally:
+        desk.close()
+
+
+@pytest.mark.parametrize(("review", "kills"), [(False, 30), (True, 15)])
+def test_killed_at_any_line_a_part_leaves_once(tmp_path: Path, review: bool, kills: int) -> None:
+    (tmp_path / "new").mkdir()
+    world = World.make(tmp_path / "new")
+    if review:
+        world.ask_a_person("bank")
+    contract = world.contract
+    request = Request.now("bank", contract.name, contract.fingerprint, timedelta(hours=1), id="a" * 32)
+    words = [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path), request.encode().decode(), str(kills)]
+    subprocess.run(words, check=True, cwd=ROOT)
+    folders, begun = [*tmp_path.glob("killed-*")], 0
+    assert len(folders) >= kills
+    for folder in folders:
+        bank, jobs = World(folder), folder / "bank" / "jobs"
+        before = [*Ledger(folder / "bank" / "ledger").history().leaving()]
+        begun += bool(before)
+        check_spends(folder / "bank" / "ledger", jobs, min(len(before), 1))
+        assert before or not [line for line in Chain(jobs / "audit.log").entries() if line["kind"] == "sending"]
+        answer = work(bank, request)
+        if review:
+            assert answer is not None
+            assert answer.state == "waiting"
+            pending = jobs / request.job / "part.parquet.pending"
+            assert [Pending.read(pending).line] == [*Ledger(folder / "bank" / "ledger").history().leaving()]
+            conclude(pending, "approval", "A. Muster", "agreed")
+            answer = work(bank, request)
+        assert answer is None or answer.state == "ready"
+        check_left(folder / "bank", request)
+    assert 0 < begun < len(folders)
+
+
+def check_left(bank: Path, request: Request) -> None:
+    """One line in the ledger, one part, and it is what was sent."""
+    check_spends(bank / "ledger", bank / "jobs", 1)
+    (part,) = (bank / "jobs").glob("*/part.parquet")
+    audit = Chain(bank / "jobs" / "audit.log").entries()
+    assert [line["kind"] for line in audit].count("request") == 1
+    assert {line["sha256"] for line in audit if line["kind"] in {"ready", "sending", "received"}} == {sha256_of(part)}
