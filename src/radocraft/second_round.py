@@ -29,6 +29,7 @@ from radocraft.cells import locate
 from radocraft.checks import check_labels
 from radocraft.errors import LearnError, PolicyRefusal
 from radocraft.gate.account import rho_of
+from radocraft.gate.levels import TOTAL
 from radocraft.gate.noise import Noise
 from radocraft.gate.policy import Policy
 from radocraft.histograms import BINS, REACH, Histograms, identity
@@ -67,9 +68,9 @@ class Counts:
         """The counts as they may leave."""
         exact, sd, rho = self.rows, 0.0, 0.0
         if policy.noisy:
-            sd, rho = _level(model, peer, policy)
-            drawn = (Noise() if noise is None else noise).draw(exact.shape, sd)
-            exact = exact + drawn.astype(np.int64)
+            noise = Noise() if noise is None else noise
+            sd, rho = self._level(policy, noise)
+            exact = exact + noise.draw(exact.shape, sd).astype(np.int64)
         return Histograms(
             model=identity(model),
             peer=peer,
@@ -80,16 +81,18 @@ class Counts:
             positive=tuple(exact[1].tolist()),
         )
 
+    def _level(self, policy: Policy, noise: Noise) -> tuple[float, float]:
+        """Standard deviation of the noise in every count, and what it costs; a row is in one bin.
 
-def _level(model: Record, peer: str, policy: Policy) -> tuple[float, float]:
-    """Standard deviation of the noise in every count, by what is public, and what it costs; a row is in one bin."""
-    (rows,) = [origin.rows for origin in model.learned_from if origin.peer == peer]
-    unit = policy.rows_per_person
-    if policy.epsilon is not None:
-        sd = unit / (2.0 * rho_of(policy.epsilon, policy.delta)) ** 0.5
-    else:
+        How many rows there are is counted anew, with noise: whoever sent the model may have put any number into it.
+        """
+        unit = policy.rows_per_person
+        if policy.epsilon is not None:
+            sd = unit / (2.0 * rho_of(policy.epsilon, policy.delta)) ** 0.5
+            return sd, 0.5 * (unit / sd) ** 2
+        rows = max(float(self.rows.sum()) + float(noise.draw(1, TOTAL * unit)[0]), 1.0)
         sd = unit * max(1.0, policy.noise * (rows / (2 * BINS)) ** 0.5)
-    return sd, 0.5 * (unit / sd) ** 2
+        return sd, 0.5 * ((unit / sd) ** 2 + TOTAL**-2)
 
 
 def check_scope(model: Record, peer: str, policy: Policy) -> None:

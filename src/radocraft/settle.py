@@ -37,9 +37,9 @@ def settle(source: Source, reader: Reader, bounds: Bounds, noise: Noise | None) 
     if not wanted:
         return {}, 0.0
     named = [reader.number(name).as_(f"value_{at}") for at, name in enumerate(wanted)]
-    sample = source.table(exp.select(*named).from_(_sample(source, bounds)))
+    sample = source.table(exp.select(*named).from_(sample_of(source, bounds)))
     check_rows(sample.num_rows, source)
-    values = {name: _known(sample.column(f"value_{at}")) for at, name in enumerate(wanted)}
+    values = {name: known(sample.column(f"value_{at}")) for at, name in enumerate(wanted)}
 
     def count(edges: dict[str, Floats]) -> dict[str, Ints]:
         return {name: count_between(values[name], at) for name, at in edges.items()}
@@ -49,7 +49,7 @@ def settle(source: Source, reader: Reader, bounds: Bounds, noise: Noise | None) 
     return check_constants(reader.contract, reader.peer, constants), spend.rho
 
 
-def _sample(source: Source, bounds: Bounds) -> exp.Expr:
+def sample_of(source: Source, bounds: Bounds) -> exp.Expr:
     """Some of the table's rows; of one person no more than are summed.
 
     Further rows of a person are left out before the sample is cut off at its size: whoever has many, and is
@@ -57,16 +57,25 @@ def _sample(source: Source, bounds: Bounds) -> exp.Expr:
     """
     if bounds.person is None:
         return source.sample(_SAMPLE).subquery("peer_sample")
+    order = exp.column(bounds.person, quoted=True), exp.column("radocraft_place")
+    kept = exp.select(exp.Star()).from_(few_of_each(bounds))
+    return kept.order_by(*order).limit(_SAMPLE).subquery("peer_sample")
+
+
+def few_of_each(bounds: Bounds) -> exp.Expr:
+    """The table; with persons, some rows of each, no more than are summed."""
+    if bounds.person is None:
+        return ROWS.copy()
     person = exp.column(bounds.person, quoted=True)
     order = exp.Order(expressions=[exp.Ordered(this=person.copy())])
     place = exp.Window(this=exp.RowNumber(), partition_by=[person], order=order).as_("radocraft_place")
     placed = exp.select(exp.Star(), place).from_(ROWS).subquery("placed")
     few = exp.LTE(this=exp.column("radocraft_place"), expression=exp.Literal.number(bounds.rows_per_person))
-    kept = exp.select(exp.Star()).from_(placed).where(few)
-    return kept.order_by(person.copy(), exp.column("radocraft_place")).limit(_SAMPLE).subquery("few")
+    return exp.select(exp.Star()).from_(placed).where(few).subquery("few")
 
 
-def _known(column: pa.ChunkedArray) -> Floats:
+def known(column: pa.ChunkedArray) -> Floats:
+    """A column's finite values."""
     values: Floats = column.to_numpy()
     return values[np.isfinite(values)]
 

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
+from radocraft.gate.policy import Policy
 from radocraft.profile import profile as profile_table
 from radocraft.sources import open_source
 
@@ -19,13 +20,17 @@ def profile(
     outline: Annotated[
         bool, typer.Option(help="Add rounded quartiles and frequent categories, to agree on codes.")
     ] = False,
+    policy: Annotated[
+        Path | None, typer.Option(help="The peer's policy, a TOML file: whom the noise protects.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Tell a table's columns and kinds, and no row of it.
 
     Example: radocraft profile bank.parquet --outline --json > bank.profile.json
     """
-    told = profile_table(open_source(table, table=name), outline=outline)
+    rules = Policy.load(policy) if policy is not None else Policy()
+    told = profile_table(open_source(table, table=name), outline=outline, policy=rules)
     if as_json:
         print_json(told.model_dump(mode="json", exclude_none=True))
         return
@@ -34,3 +39,5 @@ def profile(
         sketch = column.categories or tuple(f"{edge:g}" for edge in column.quartiles or ())
         grid.add_row(column.name, column.kind, *([", ".join(sketch)] if outline else []))
     out.print(grid)
+    if told.guarantee is not None:
+        out.print(f"The outline: {told.guarantee}. No ledger counts it: tell it once.")

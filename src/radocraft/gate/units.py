@@ -10,7 +10,7 @@ row which takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,13 +64,25 @@ def settle_units(
     >>> abs(centre - 40) < 2, 10 < scale < 14, spend.rho < 0.1
     (True, True, True)
     """
-    if not wanted:
+    found, spend = histograms(wanted, count, rows, noise, per_unit=per_unit, rho=rho)
+    return {name: found[name].knots(knots) if knots else found[name].unit() for name, knots in wanted.items()}, spend
+
+
+def histograms(
+    names: Iterable[str], count: Count, rows: int, noise: Noise, *, per_unit: int = 1, rho: float | None = None
+) -> tuple[dict[str, Histogram], Spend]:
+    """Noisy counts of some columns' values, in bins fine enough to see how they spread, and what they cost.
+
+    Parameters are as for `settle_units`.
+    """
+    finer = dict.fromkeys(names, _OCTAVES)
+    if not finer:
         return {}, Spend(0.0)
     tall = max(rows + float(noise.draw(1, _TOTAL * per_unit)[0]), 1.0)
     sd = per_unit * max(_LEAST, _SHARE * tall)
-    sd = sd if rho is None else max(sd, per_unit * (_ROUNDS * len(wanted) / rho) ** 0.5)
+    sd = sd if rho is None else max(sd, per_unit * (_ROUNDS * len(finer) / rho) ** 0.5)
     bins = int(np.clip(tall / (5.0 * sd), _FEWEST_BINS, _MOST_BINS))
-    spend, finer, found = Spend(1.0 / _TOTAL**2), dict.fromkeys(wanted, _OCTAVES), dict[str, Histogram]()
+    spend, found = Spend(1.0 / _TOTAL**2), dict[str, Histogram]()
     for _ in range(_ROUNDS):
         exact = count(finer)
         spend += Spend(len(finer) * (per_unit / sd) ** 2)
@@ -80,7 +92,7 @@ def settle_units(
         finer = {name: np.linspace(*found[name].reach, bins + 1) for name in finer if found[name].wide}
         if not finer:
             break
-    return {name: found[name].knots(knots) if knots else found[name].unit() for name, knots in wanted.items()}, spend
+    return found, spend
 
 
 @dataclass(frozen=True)
@@ -120,11 +132,15 @@ class Histogram:
 
     def knots(self, count: int) -> tuple[float, ...]:
         """So many quantiles, rounded; fewer where they are the same."""
-        edges, counts = self._inside()
-        below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
-        quantiles = np.interp(np.linspace(_TAIL, 1.0 - _TAIL, count), below, edges)
+        quantiles = self.quantiles(np.linspace(_TAIL, 1.0 - _TAIL, count))
         digits = 2 - int(np.floor(np.log10(max(float(np.ptp(quantiles)), _SMALLEST))))
         return tuple(np.unique(np.round(quantiles, digits)).tolist())
+
+    def quantiles(self, levels: Floats) -> Floats:
+        """Values below which such shares of the rows lie."""
+        edges, counts = self._inside()
+        below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
+        return np.asarray(np.interp(levels, below, edges), dtype=np.float64)
 
     def _inside(self) -> tuple[Floats, Floats]:
         """Edges and counts of the bins that are occupied, and of one more on each side."""
