@@ -42,7 +42,11 @@ def unchanged(content: Content) -> Content:
 
 
 class _Overtaken(RadocraftError):
-    """Another process made the same release in the meantime."""
+    """Another process made the same release in the meantime, or settled the table's units."""
+
+
+class UnitsSettled(RadocraftError):
+    """Another process settled the table's units in the meantime: craft again, in those."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Errand(Generic[Content]):
         Told what the user should know.
     finish
         Done to the file last, such as signing it; it changes nothing that its hash covers.
+    settles
+        Whether it is the first of its table, in units of its own.
     """
 
     form: Form[Content]
@@ -76,6 +82,12 @@ class Errand(Generic[Content]):
     job: str | None = None
     say: Say = log.warning
     finish: Callable[[Content], Content] = unchanged
+    settles: bool = False
+
+    def overtaken(self, history: History) -> bool:
+        """Whether it would have been the first of its table, and is not."""
+        known = history.constants(self.table, self.peer, self.contract.fingerprint)
+        return self.settles and known is not None
 
     @property
     def ledger(self) -> Path | None:
@@ -160,6 +172,8 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
     _check_begun(errand, ledger.history())
     while True:
         history = ledger.history()
+        if errand.overtaken(history):
+            raise UnitsSettled("Another process settled the table's units in the meantime. Craft again.")
         known = history.same(digest) if errand.policy.noisy else None
         if known is not None and (kept := _kept(errand, ledger, known)) is not None:
             return _send_again(errand, ledger, history.stage_of(known), known, kept)
@@ -179,7 +193,8 @@ def _send_new(errand: Errand[Content], ledger: Ledger, seen: int, drawn: Drawn[C
         entry = entry.model_copy(update={"salt": salt, "mark": mark_of(digest, salt)})
 
     def check(history: History) -> None:
-        if errand.policy.noisy and History(history.lines[seen:]).same(digest) is not None:
+        same = errand.policy.noisy and History(history.lines[seen:]).same(digest) is not None
+        if same or errand.overtaken(history):
             raise _Overtaken("Another process made the same release in the meantime. Try again.")
 
     copy = _keep(errand, ledger, drawn.content)
@@ -237,12 +252,12 @@ def copy_out(entry: Leaving, ledger: Ledger, output: Path, enter: Callable[[], N
 
     ``enter`` is called when all is written but has no name yet; what it raises leaves nothing behind.
     """
-    with ledger.copy_of(entry.what, entry.file).open("rb") as copy:
-        if is_stream(output):  # what is written to a device or a pipe has left
-            enter()
-            enter = nothing
-        with writing(output) as file:
-            shutil.copyfileobj(copy, file)
+    stream = is_stream(output)
+    if stream:  # what is written to a device or a pipe has left
+        enter()
+    with ledger.copy_of(entry.what, entry.file).open("rb") as copy, writing(output) as file:
+        shutil.copyfileobj(copy, file)
+        if not stream:
             flush(file)
             enter()
 

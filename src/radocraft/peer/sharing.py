@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from radocraft.parts import Part, public_key
 from radocraft.parts.sign import check_signature
 from radocraft.peer.forms import PARTS
 from radocraft.peer.outgoing import Drawn
-from radocraft.peer.road import Errand, Say, log, send
+from radocraft.peer.road import Errand, Say, UnitsSettled, log, send
 from radocraft.progress import Progress, quiet
 from radocraft.sources import open_source
 from radocraft.storage import check_place
@@ -102,24 +103,38 @@ def share(
         errand.check()
     if tally is not None:
         check_place(tally)
-    source, notes = open_source(table), tuple[str, ...]()
     if proportions:
         _check_whole(policy, onto or tally)
-        labelled = label_rows(source, contract, peer, proportions, progress=progress)
-        total, notes = labelled.tally, (labelled.note,)
-    else:
-        units = None if errand is None or onto is not None else _units(errand)
-        total = craft(source, contract, peer, bounds=policy.bounds, onto=onto, constants=units, progress=progress)
-    if tally is not None:
-        total.save(tally)
+    source = open_source(table)
+    while True:
+        units, notes = None if errand is None or onto is not None else _units(errand), tuple[str, ...]()
+        if proportions:
+            labelled = label_rows(source, contract, peer, proportions, progress=progress)
+            total, notes = labelled.tally, (labelled.note,)
+        else:
+            total = craft(source, contract, peer, bounds=policy.bounds, onto=onto, constants=units, progress=progress)
+        if tally is not None:
+            total.save(tally)
+        draw = _drawing(total, contract, policy, notes)
+        if errand is None:
+            return finish(draw(None).content)
+        try:
+            return send(replace(errand, settles=total.settled > 0.0 and onto is None), total.digest(), draw)
+        except UnitsSettled:
+            continue
 
-    units_kept = {column: tuple(map(float, values)) for column, values in total.constants.items()}
+
+def _drawing(
+    total: Tally, contract: Contract, policy: Policy, notes: tuple[str, ...]
+) -> Callable[[str | None], Drawn[Part]]:
+    """Makes the part, given the ledger's head."""
+    units = {column: tuple(map(float, values)) for column, values in total.constants.items()}
 
     def draw(head: str | None) -> Drawn[Part]:
         released = release(total, contract, policy, notes=notes)
-        return Drawn(Part.of(released, ledger_head=head), released.spend, units_kept)
+        return Drawn(Part.of(released, ledger_head=head), released.spend, units)
 
-    return finish(draw(None).content) if errand is None else send(errand, total.digest(), draw)
+    return draw
 
 
 def _signed(part: Part, private: bytes) -> Part:
