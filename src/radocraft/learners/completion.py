@@ -45,7 +45,7 @@ import numpy as np
 
 from radocraft.arrays import Floats, Ints
 from radocraft.blocks import Blocks
-from radocraft.cells import Cells
+from radocraft.cells import ROLLED, Cells
 from radocraft.labels import Number
 from radocraft.learners.fit import Layout
 from radocraft.learners.products import Peers, Products, held_by_all
@@ -132,7 +132,7 @@ def complete(blocks: Blocks) -> Completion:
     sets = dict.fromkeys([*((at,) for at in peers), *sets_of_holders(holders)])
     products = Products.of(blocks, layout, sets)
     found = {held: scatter_of(blocks, held, products.inside[held], total, layout) for held in sets}
-    own = [within_scatter(found[at,], layout.alone[at]) for at in peers]
+    own = [within_scatter(found[at,], layout.alone[at], slope_noise(blocks, at, total)) for at in peers]
     carried = carried_scatter(found, layout, carriers, holders)
     loading = np.zeros((len(carriers), layout.size))
     loading[np.arange(len(carriers)), carriers] = 1.0
@@ -191,18 +191,27 @@ Scatter = tuple[Ints, Floats, Floats]
 """Of what some peers all hold: coordinates, scatter inside blocks over their rows, and moments."""
 
 
-def within_scatter(found: Scatter, alone: Ints) -> tuple[Floats, Floats, Ints]:
+def slope_noise(blocks: Blocks, at: int, total: float) -> float:
+    """How far noise moves W_Sj of a peer: its cells that hide a code have noisy sums, and a share of these is in it."""
+    cells = blocks.cells[at]
+    hidden = float((cells.codes == ROLLED).any(axis=1).sum())
+    return cells.levels.sums * hidden**0.5 * total / float(blocks.rows[at].sum())
+
+
+def within_scatter(found: Scatter, alone: Ints, noise: float = 0.0) -> tuple[Floats, Floats, Ints]:
     """Of one peer: slopes beta_j of its own columns on all it shares with others, the rest V_j, and what it shares.
 
     It shares the shared columns with all, and some columns with some; the last
-    are their coordinates.
+    are their coordinates. In a direction in which W_SS is w the slope is W_Sj / w, and
+    ``noise`` in W_Sj would be anything where w is small; so it is w W_Sj / (w^2 + noise^2),
+    the best guess of a slope that is about 1 in standard deviations.
     """
     places, scatter, moments = found
     own = np.isin(places, alone)
     mine, others = np.flatnonzero(own), np.flatnonzero(~own)
     between = scatter[np.ix_(others, others)]
     between = positive(between, _RANK * float(np.trace(moments[np.ix_(others, others)])))
-    slopes = pseudo_inverse(between) @ scatter[np.ix_(others, mine)]
+    slopes = damped_inverse(between, noise) @ scatter[np.ix_(others, mine)]
     rest = scatter[np.ix_(mine, mine)] - slopes.T @ between @ slopes
     return slopes, lifted(rest), places[others]
 
@@ -298,6 +307,15 @@ def lifted(matrix: Floats) -> Floats:
         return matrix
     values, vectors = np.linalg.eigh(symmetric(matrix))
     out: Floats = (vectors * np.maximum(values, abs(min(values[0], 0.0)))) @ vectors.T
+    return out
+
+
+def damped_inverse(matrix: Floats, noise: float) -> Floats:
+    """Of a positive semi-definite matrix with eigenvalues w that with w / (w^2 + noise^2)."""
+    if not len(matrix) or not noise:
+        return pseudo_inverse(matrix)
+    values, vectors = np.linalg.eigh(symmetric(matrix))
+    out: Floats = (vectors * (values / (values**2 + noise**2))) @ vectors.T
     return out
 
 

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.worlds import World, worlds
 
-from radocraft.learners.completion import complete, lifted
+from radocraft import Policy, craft, example_peers, release
+from radocraft.blocks import merge_cells
+from radocraft.gate.noise import Noise
+from radocraft.learners.completion import complete, lifted, within_scatter
 
 
 def block_means(world: World, blocks, at: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,3 +70,31 @@ def test_a_direction_is_never_taken_to_be_known_better_than_the_worst_one():
     np.testing.assert_allclose(np.linalg.eigvalsh(lifted(given)), [0.5, 0.5, 0.7, 2.0], atol=1e-12)
     sound = (vectors * [0.0, 0.1, 0.7, 2.0]) @ vectors.T
     np.testing.assert_allclose(lifted(sound), sound, atol=1e-12)
+
+
+def test_a_direction_that_hardly_varies_gets_no_slope_from_noise():
+    """A code that one hidden row has or lacks, whose products carry the noise of a cell, against one of 500 rows."""
+    scatter = np.array([[1000.0, 400.0, 9.0], [400.0, 500.0, 0.0], [9.0, 0.0, 1.0]])
+    found = np.arange(3), scatter, scatter
+    for noise, slopes in ((0.0, [0.8, 9.0]), (9.0, [0.8, 9.0 / 82.0])):
+        told, rest, shared = within_scatter(found, np.array([0]), noise)
+        np.testing.assert_allclose(told[:, 0], slopes, rtol=1e-3)
+        assert shared.tolist() == [1, 2]
+        assert rest[0, 0] > 0.0
+
+
+@pytest.mark.parametrize("seed", [3, 21, 30, 38])
+def test_codes_that_nobody_has_do_not_blow_up_what_is_explained(seed):
+    """They stay together in a cell of about one row, whose sums are noise, or with the rows of another cell."""
+    contract, tables = example_peers(rows=10_000)
+    cells, exact = [], []
+    for peer, table in tables.items():
+        noise = Noise.seeded(seed, peer)
+        cells.append(release(craft(table, contract, peer, noise=noise), contract, noise=noise).cells)
+        exact.append(release(craft(table, contract, peer, bounds=None), contract, Policy.exact()).cells)
+    noisy, true = (np.linalg.eigvalsh(known.explained / known.total).max() for known in map(completed, (cells, exact)))
+    assert noisy < 1.5 * true
+
+
+def completed(cells):
+    return complete(merge_cells(tuple(cells), example_peers(rows=10)[0]))
