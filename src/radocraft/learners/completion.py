@@ -195,7 +195,7 @@ def slope_noise(blocks: Blocks, at: int, total: float) -> float:
     """How far noise moves W_Sj of a peer: its cells that hide a code have noisy sums, and a share of these is in it."""
     cells = blocks.cells[at]
     hidden = float((cells.codes == ROLLED).any(axis=1).sum())
-    return cells.levels.sums * hidden**0.5 * total / float(blocks.rows[at].sum())
+    return float(cells.levels.sums * hidden**0.5 * total / blocks.rows[at].sum())
 
 
 def within_scatter(found: Scatter, alone: Ints, noise: float = 0.0) -> tuple[Floats, Floats, Ints]:
