@@ -8,19 +8,31 @@ import base64
 import io
 import json
 import os
+import re
 import struct
+import sys
 import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.parts.releases import LABELS, agreed, make
 
-from radocraft.errors import ContractMismatch, FileError, Tampered
-from radocraft.parts import Part
+import radocraft as rc
+from radocraft.cli import main
+from radocraft.contract import Contract
+from radocraft.errors import AwaitsReview, ContractMismatch, FileError, Tampered
+from radocraft.example import CONTRACT as EXAMPLE
+from radocraft.parts import Part, public_key, sign
 from radocraft.parts.footer import WORDS
 from radocraft.parts.part import _hash
 
@@ -431,8 +443,8 @@ def test_a_lie_that_rows_could_tell_passes():
     """All numbers turned round: so would be the part of somebody whose columns are turned round."""
     signs = {"sum:income": -1.0, "sum:score": -1.0}
     table, columns = PART.table, PART.metadata["columns"]
-    for name, sign in signs.items():
-        new = pa.array(table.column(name).to_numpy() * sign)
+    for name, turned in signs.items():
+        new = pa.array(table.column(name).to_numpy() * turned)
         table = table.set_column(table.column_names.index(name), name, new)
     turn = np.array([signs.get(f"sum:{name}", 1.0) for name in columns])
     width, own = len(columns), MADE.contract.shared_columns
@@ -676,3 +688,192 @@ def test_changed_bytes_give_the_same_part_or_an_error_of_ours(spots, cut, near_e
 def test_a_changed_part_with_its_old_hash_is_called_changed():
     with pytest.raises(Tampered, match="does not match its hash"):
         arrive(packed(changed("sum:income", lambda values: np.nextafter(values, 9)), PART.metadata))
+
+
+# --- by the command line --------------------------------------------------------------------------
+
+SIGNER = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner's folder with an honest insurer's part, and the bank's, which the enemy changes."""
+
+    folder: Path
+    contract: Contract
+    bank: Part
+    run: Callable[..., tuple[int, str, str]]
+
+    def words(self, way: str, file: Path) -> tuple[str, ...]:
+        contract, insurer = str(self.folder / "contract.toml"), str(self.folder / "insurer.parquet")
+        return {
+            "learn": ("learn", "-c", contract, str(file), insurer, "-o", str(self.folder / "model.json")),
+            "inspect": ("inspect", str(file)),
+            "inspect, checked": ("inspect", "-c", contract, str(file)),
+            "review": ("review", str(file) + ".pending"),
+            "approve": ("review", str(file) + ".pending", "--approve", "--name", "E", "--reason", "r"),
+        }[way]
+
+    def receive(self, content: bytes) -> Path:
+        """Put a file where the learner has it, and where a reviewer would find it waiting."""
+        file = self.folder / "bank.parquet"
+        file.write_bytes(content)
+        with zipfile.ZipFile(self.folder / "honest.pending") as honest:
+            note = honest.read("review.json")
+        with zipfile.ZipFile(f"{file}.pending", "w") as archive:
+            archive.writestr("review.json", note)
+            archive.writestr("content", content)
+        return file
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Contract, Part]:
+    """Two parts of many rows, the bank's signed, and one that waits for review."""
+    folder = tmp_path_factory.mktemp("learner")
+    contract, tables = rc.example_peers(rows=30_000)
+    text = EXAMPLE + f'\n[peers.bank]\npublic_key = "{public_key(SIGNER)}"\n'
+    (folder / "contract.toml").write_text(text)
+    contract = Contract.parse(text)
+    for peer, table in tables.items():
+        rc.share(table, contract, peer, output=folder / f"{peer}.parquet", sign=SIGNER if peer == "bank" else None)
+    with pytest.raises(AwaitsReview):
+        rc.share(tables["bank"], contract, "bank", policy=rc.Policy(11, review=True), output=folder / "honest")
+    return folder, contract, Part.read(folder / "bank.parquet")
+
+
+@pytest.fixture
+def learner(honest, monkeypatch, capsys) -> Learner:
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["radocraft", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return int(stop.value.code or 0), *capsys.readouterr()
+
+    return Learner(*honest, run)
+
+
+def table_with(part: Part, name: str, values: object) -> pa.Table:
+    new = pa.array(values)
+    new = new.dictionary_encode() if name.startswith(WORDS) else new
+    return part.table.set_column(part.table.column_names.index(name), name, new)
+
+
+def multiplied(part: Part, factor: float) -> bytes:
+    table = part.table
+    for name in [name for name in table.column_names if name.startswith("sum:")]:
+        new = pa.array(table.column(name).to_numpy() * factor)
+        table = table.set_column(table.column_names.index(name), name, new)
+    return forged(part, table)
+
+
+def doubled(part: Part) -> bytes:
+    table = pa.concat_tables([part.table, part.table.slice(0, 1)])
+    return forged(part, table, rows=int(np.sum(table.column("rows").to_numpy())))
+
+
+def swapped(part: Part) -> bytes:
+    words = [{"yes": "no", "no": "yes"}[word] for word in part.table.column("label").to_pylist()]
+    hidden = {{"yes": "no", "no": "yes"}[word]: text for word, text in part.metadata["hidden"].items()}
+    return forged(part, table_with(part, "label", words), hidden=hidden)
+
+
+def spoilt(part: Part, value: float) -> bytes:
+    return forged(part, table_with(part, "sum:income", [value, *part.table.column("sum:income").to_pylist()[1:]]))
+
+
+def worded(part: Part, name: str, word: str) -> bytes:
+    return forged(part, table_with(part, name, [word, *part.table.column(name).to_pylist()[1:]]))
+
+
+def deep(part: Part) -> bytes:
+    return packed(part.table, json.dumps(part.metadata)[:-1] + ', "more": ' + "[" * 100_000 + "]" * 100_000 + "}")
+
+
+FORGERIES = {
+    "sums times -5": lambda part: multiplied(part, -5.0),
+    "negative moments": lambda part: forged(part, moments=matrices(part, lambda m: -m)),
+    "duplicate cells": doubled,
+    "swapped labels": swapped,
+    "negative scale": lambda part: forged(part, scale=[-s for s in part.metadata["scale"]]),
+    "NaN": lambda part: spoilt(part, float("nan")),
+    "1e300": lambda part: spoilt(part, 1e300),
+    "missing column": lambda part: forged(part, part.table.drop_columns(["sum:income"])),
+    "missing label": lambda part: forged(part, part.table.drop_columns(["label"])),
+    "deep JSON": deep,
+    "moments of nobody": lambda part: forged(part, moments={}),
+    "control characters": lambda part: forged(part, notes=["\x1b[2Jall is well"]),
+    "unknown code": lambda part: worded(part, "shared:region", "mars"),
+    "a code that steers a terminal": lambda part: worded(part, "shared:region", "\x1b[2J\x1b]0;gone\x07"),
+}
+
+
+def with_the_key(content: bytes) -> bytes:
+    """The same, signed: the enemy is the bank itself, or has its key."""
+    with pq.ParquetFile(io.BytesIO(content)) as file:
+        text, table = file.metadata.metadata[b"radocraft"], file.read().replace_schema_metadata(None)
+    try:
+        metadata = json.loads(text)
+    except RecursionError:
+        return content
+    return packed(table, {**metadata, "signature": sign(metadata["hash"], SIGNER)})
+
+
+UNSEEN = {"unknown code", "a code that steers a terminal"}
+"""What only the contract shows to be wrong."""
+
+
+@pytest.mark.parametrize("way", ["learn", "inspect", "inspect, checked", "review", "approve"])
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_is_refused_with_a_reason_by_every_command(learner: Learner, name: str, way: str) -> None:
+    file = learner.receive(with_the_key(FORGERIES[name](learner.bank)))
+    for more in ([], ["--json"]):
+        code, out, err = learner.run(*learner.words(way, file), *more)
+        assert "\x1b" not in out + err
+        if way == "inspect" and name in UNSEEN:
+            assert code == 0
+            continue
+        assert code == (4 if way in ("review", "approve") and "never proposed" in flat(err) else 1), (out, err)
+        assert out == ""
+        said = json.loads(err)["message"] if more else flat(err)
+        assert re.search(r"refused|not a readable part|never proposed", said), said
+        assert "Traceback" not in err
+    assert not (learner.folder / "model.json").exists()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("way", ["learn", "inspect", "inspect, checked", "review"])
+def test_what_is_not_forged_is_taken_by_every_command(learner: Learner, way: str) -> None:
+    file = learner.folder / "honest" if way == "review" else learner.receive(sent(learner.bank))
+    code, out, err = learner.run(*learner.words(way, file))
+    assert code == 0, err
+    if way == "inspect":
+        assert "without --contract not its codes, units and signature" in flat(out)
+    if way == "inspect, checked":
+        assert "its signature by the key that the contract lists" in flat(out)
+    (learner.folder / "model.json").unlink(missing_ok=True)
+
+
+def sent(part: Part) -> bytes:
+    sink = io.BytesIO()
+    part.stream(sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("way", ["learn", "inspect, checked"])
+def test_a_part_that_its_peer_did_not_sign_is_refused_where_the_contract_lists_a_key(
+    learner: Learner, way: str
+) -> None:
+    """An enemy who makes a part as it should be in every number still lacks the bank's key."""
+    other = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    bare = {name: value for name, value in learner.bank.metadata.items() if name != "signature"}
+    for part, said in (
+        (replace(learner.bank, metadata=bare), "is not signed"),
+        (learner.bank.signed(other), "not signed by the key"),
+        (Part.read(io.BytesIO(forged(learner.bank, notes=["another"]))), "not signed by the key"),
+    ):
+        code, out, err = learner.run(*learner.words(way, learner.receive(sent(part))), "--json")
+        told = json.loads(err)
+        assert (code, out, told["error"], said in told["message"]) == (1, "", "Tampered", True), told

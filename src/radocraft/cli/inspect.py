@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
+from radocraft.contract import Contract
 from radocraft.gate.words import describe_rows
 from radocraft.parts import Part
 from radocraft.report.numbers import size
@@ -18,25 +19,33 @@ from radocraft.report.numbers import size
 def inspect(
     part: Annotated[Path, typer.Argument(help="A part file.")],
     cells: Annotated[int, typer.Option(min=0, help="How many cells to print; 0 for all.")] = 10,
+    contract: Annotated[
+        Path | None, typer.Option("--contract", "-c", help="Check codes, units and signature under this contract, too.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a part holds, and check that nobody changed it; with --json all of it.
+    """Show what a part holds, and check it as if an enemy had made it; with --json all of it.
 
     Example: radocraft inspect bank.part.parquet
     """
     read = Part.read(part)
+    agreed = None if contract is None else Contract.load(contract)
+    if agreed is None:
+        read.check()
+    else:
+        read.cells(agreed)
     if as_json:
         print_json({**read.metadata, "cells": read.table.to_pylist()})
         return
     facts = Table.grid(padding=(0, 2))
-    for key, value in _facts(read, part).items():
+    for key, value in _facts(read, part, agreed).items():
         facts.add_row(key, value)
     out.print(facts)
     out.print()
     print_part(read, cells or read.table.num_rows)
 
 
-def _facts(part: Part, path: Path) -> dict[str, str]:
+def _facts(part: Part, path: Path, contract: Contract | None) -> dict[str, str]:
     metadata, policy = part.metadata, part.metadata["policy"]
     width, rows = len(metadata["columns"]), describe_rows(metadata["rows"], policy["mode"])
     return {
@@ -48,8 +57,20 @@ def _facts(part: Part, path: Path) -> dict[str, str]:
         "rolled up": f"{policy['rolled_up']:,} blocks, into coarser ones",
         "moments": "second moments of the private columns, by label",
         "file": f"{size(path.stat().st_size)}, hash {metadata['hash'][:16]}, not changed since release",
+        "checked": _checked(part, contract),
         **({"notes": "; ".join(metadata["notes"])} if metadata["notes"] else {}),
     }
+
+
+def _checked(part: Part, contract: Contract | None) -> str:
+    """What was looked at, and what nobody looked at."""
+    signed = part.metadata.get("signature") is not None
+    if contract is None:
+        rest = "codes, units and signature" if signed else "codes and units; it is not signed"
+        return f"numbers that rows could have; without --contract not its {rest}"
+    if contract.peers[part.peer].public_key is not None:
+        return "all of it, under the contract, and its signature by the key that the contract lists"
+    return f"all of it, under the contract, which lists no key of '{part.peer}' to sign with"
 
 
 def print_part(part: Part, cells: int) -> None:

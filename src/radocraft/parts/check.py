@@ -151,6 +151,35 @@ def check_numbers(cells: Cells, contract: Contract, private: Floats, hidden: Flo
             raise broken(cells.peer, f"it has moments of the label '{label}', and no rows")
 
 
+@one_thread
+def check_alone(cells: Cells, private: dict[str, Floats], words: list[str], policy: dict[str, Any]) -> None:
+    """What can be checked without the contract: each cell once, and numbers that some rows could have.
+
+    Parameters
+    ----------
+    cells
+        The part's; codes and labels are places in whatever words it uses.
+    private
+        Second moments of the private columns by label.
+    words
+        Each cell's label.
+    policy
+        What the part says of it.
+    """
+    if number_rows(np.column_stack([cells.codes, cells.labels])).max() + 1 < len(cells.rows):
+        raise broken(cells.peer, "a cell is there twice")
+    if not private or (len(private) > 1 and not {*words} <= {*private}):
+        raise broken(cells.peer, "it has cells of a label without moments")
+    reach = np.full(len(cells.columns), np.inf if policy["bound"] is None else policy["bound"] + _GRID)
+    _check_sums(cells, -reach, reach, noisy=policy["bound"] is not None)
+    unknown = csr_array((len(cells.rows), 0))
+    for label, moments in private.items():
+        mine = np.flatnonzero([word == label for word in words]) if len(private) > 1 else np.arange(len(words))
+        if len(mine):
+            _check_size(cells, mine, moments, reach**2, np.inf)
+            _check_scatter(cells, mine, moments, unknown)
+
+
 def _ranges(peer: str, contract: Contract, bounds: Bounds | None) -> tuple[Floats, Floats]:
     """The least and the largest value that a row can have in each column."""
     features, out = contract.summed(peer), []

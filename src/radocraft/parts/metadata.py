@@ -198,6 +198,12 @@ def unpack_by_label(
     return private, hidden
 
 
+def unpack_private(metadata: dict[str, Any]) -> dict[str, Floats]:
+    """By label, second moments of the private columns; `ValueError` as for `unpack_by_label`."""
+    width = len(metadata["columns"])
+    return {label: _symmetric(_unpack(text, _size(width)), width) for label, text in metadata["moments"].items()}
+
+
 def _pack(numbers: Floats) -> str:
     return base64.b64encode(numbers.astype("<f8").tobytes()).decode()
 

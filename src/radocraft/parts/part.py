@@ -41,16 +41,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from scipy.sparse import csr_array
 
 from radocraft.cells import Cells, Levels, assemble, hidden_columns, taken_apart
 from radocraft.contract import Contract
 from radocraft.encoding import moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
-from radocraft.parts.check import broken, check_agreed, check_column, check_keys, check_numbers
+from radocraft.parts.check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts.footer import KEY, WORDS, Opened, opened, refused
-from radocraft.parts.metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label
+from radocraft.parts.metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label, unpack_private
 from radocraft.parts.sign import sign
-from radocraft.parts.table import codes_of, labels_of, matrix_of, present_of, shared_sums_of, tabulate
+from radocraft.parts.table import codes_of, labels_of, matrix_of, places_of, present_of, shared_sums_of, tabulate
 from radocraft.storage import writing
 from radocraft.version import __version__
 
@@ -92,7 +93,7 @@ class Part:
     def read(cls, path: str | Path | IO[bytes], name: str | None = None) -> Part:
         """Read a part, called ``name`` in messages, and check it as far as that goes without its contract.
 
-        `cells` checks the rest.
+        `check` goes further, and `cells` checks all of it.
         """
         name, columns = name or str(path), {}
 
@@ -144,6 +145,36 @@ class Part:
         sink = pa.BufferOutputStream()
         self._stream(sink)
         return int(sink.getvalue().size)
+
+    def check(self) -> None:
+        """Refuse numbers that no rows have, as far as that shows without the contract; codes do not."""
+        names, present = self.metadata["columns"], {*self.table.column_names}
+        needed = {"label", "rows", *(f"sum:{name}" for name in names)}
+        if missing := sorted(needed - present):
+            raise broken(self.peer, f"its table has no column '{missing[0]}'")
+        if sorted(column for column in present - needed if column.startswith("sum:")):
+            raise broken(self.peer, "its table has sums of a column that it does not name")
+        try:
+            private = unpack_private(self.metadata)
+        except ValueError as error:
+            raise broken(self.peer, f"its moments are not those of its columns ({error})") from error
+        rows = self.table.column("rows").to_numpy().astype(np.int64)
+        codes = [places_of(self.table, column) for column in self.table.column_names if column.startswith("shared:")]
+        cells = Cells(
+            peer=self.peer,
+            columns=tuple(names),
+            centre=np.array(self.metadata["centre"], dtype=np.float64),
+            scale=np.array(self.metadata["scale"], dtype=np.float64),
+            codes=np.array(codes, dtype=np.int64).reshape(len(codes), len(rows)).T,
+            labels=places_of(self.table, "label"),
+            rows=rows,
+            sums=matrix_of(self.table, [f"sum:{name}" for name in names]),
+            present=np.broadcast_to(rows[:, None], (len(rows), len(names))),
+            shared=csr_array((len(rows), 0)),
+            by_label=np.empty((0, 0, 0)),
+            levels=Levels(**self.metadata["levels"]),
+        )
+        check_alone(cells, private, self.table.column("label").to_pylist(), self.metadata["policy"])
 
     def cells(self, contract: Contract) -> Cells:
         """The part's numbers, checked and read under the contract it was made for."""

@@ -96,6 +96,15 @@ def shared_sums_of(table: pa.Table, contract: Contract, codes: Ints, rows: Ints,
     return out
 
 
+def places_of(table: pa.Table, name: str) -> Ints:
+    """Where each word of a column stands among all that are there, whatever they are."""
+    column = table.column(name).unify_dictionaries().combine_chunks()
+    words = column.dictionary.to_pylist()
+    first = {word: place for place, word in reversed([*enumerate(words)])}
+    places = np.array([first[word] for word in words], dtype=np.int64)
+    return np.asarray(places[column.indices.to_numpy()])
+
+
 def matrix_of(table: pa.Table, names: list[str]) -> Floats:
     """Columns side by side, put there a few thousand rows at a time."""
     out, low = np.empty((table.num_rows, len(names))), 0

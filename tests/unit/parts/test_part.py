@@ -48,7 +48,9 @@ def there_and_back(released: Release, head: str | None = None) -> None:
     """What is read is what was released: its numbers to the bit, moments but for rounding."""
     sink = pa.BufferOutputStream()
     Part.of(released, head).stream(sink)
-    cells = Part.read(pa.BufferReader(sink.getvalue())).cells(released.contract)
+    read = Part.read(pa.BufferReader(sink.getvalue()))
+    read.check()
+    cells = read.cells(released.contract)
     assert (cells.peer, cells.columns, cells.levels) == (
         released.cells.peer,
         released.cells.columns,
