@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.optimize import bisect
 from scipy.special import erf, erfcx, erfinv, ndtr, ndtri
@@ -67,6 +68,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     return max(0.0, mu * (s + mu / 2.0))
 
 
+@lru_cache(maxsize=256)
 def rho_of(epsilon: float, delta: float) -> float:
     """Give the largest rho, to a billionth, that is no more than ``epsilon`` at ``delta``.
 

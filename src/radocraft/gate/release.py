@@ -13,6 +13,7 @@ arithmetic on noisy numbers. Nothing exact leaves, in no note and no count. In m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -221,7 +222,7 @@ class _Gate:
         moved = int((codes != counted.codes).any(axis=1).sum())
         return Release(self.contract, self.policy, cells, spend, moved, remarks(cells, self.contract))
 
-    @property
+    @cached_property
     def dial_of_counts(self) -> float:
         """f for the counts of signatures, before anybody knows how many cells there will be."""
         guess = int(np.clip(self.terms.rows / (3.0 * self.policy.min_rows), self.terms.labels, self.terms.signatures))

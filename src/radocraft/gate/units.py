@@ -2,10 +2,13 @@
 
 A sample's values are counted in bins that nobody chose by looking: first by powers of
 two, then in even bins over the range where noisy counts stand out, and again while
-that is a small part of the range. All counts carry noise, so what is read off them is
+all that stands out is in few of them. All counts carry noise, so what is read off them is
 public; what it costs is part of the release's account. One row moves at most two of a
 column's counts by 1, its own and, where the sample is cut off at its size, that of the
 row which takes its place.
+
+Of a column with one value in nearly all rows the rest may not stand out of the noise. Its scale
+is then such that a difference of 1, or as large as that value, is just not clipped (`bounds`).
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, Truths
 from radocraft.encoding import Constants
 from radocraft.gate.account import Spend
 from radocraft.gate.noise import Noise
@@ -25,11 +29,16 @@ Count = Callable[[dict[str, Floats]], dict[str, Ints]]
 """Counts of a sample's values between rising edges, by column."""
 
 _OCTAVES = np.concatenate([-(2.0 ** np.arange(60, -31, -1)), 2.0 ** np.arange(-30, 61)])
-_ROUNDS = 5
+_ROUNDS = 8
+_ZERO = len(_OCTAVES) // 2 - 1
+_BINS, _FEW = 16, 4
 _TOTAL = 10.0
-_LEAST, _SHARE = 3.0, 1 / 300
-_WIDE = 0.25
-_MOST_BINS, _FEWEST_BINS = 64, 10
+_LEAST, _SHARE, _ROOT = 3.0, 1 / 300, 0.5
+_CHANCE = 1e-6
+_WINDOWS = (1, 2, 4, 8)
+_LOST = 4.0
+_CLIPPED = 4.0
+_TURNS = 30
 _TAIL = 0.01
 _EVEN = 1.0 / 12.0
 _SMALLEST = 1e-300
@@ -79,9 +88,8 @@ def histograms(
     if not finer:
         return {}, Spend(0.0)
     tall = max(rows + float(noise.draw(1, _TOTAL * per_unit)[0]), 1.0)
-    sd = per_unit * max(_LEAST, _SHARE * tall)
+    sd = per_unit * max(_LEAST, min(_SHARE * tall, _ROOT * tall**0.5))
     sd = sd if rho is None else max(sd, per_unit * (_ROUNDS * len(finer) / rho) ** 0.5)
-    bins = int(np.clip(tall / (5.0 * sd), _FEWEST_BINS, _MOST_BINS))
     spend, found = Spend(1.0 / _TOTAL**2), dict[str, Histogram]()
     for _ in range(_ROUNDS):
         exact = count(finer)
@@ -89,7 +97,7 @@ def histograms(
         found |= {
             name: Histogram(edges, exact[name] + noise.draw(exact[name].shape, sd), sd) for name, edges in finer.items()
         }
-        finer = {name: np.linspace(*found[name].reach, bins + 1) for name in finer if found[name].wide}
+        finer = {name: found[name].finer() for name in finer if found[name].wide}
         if not finer:
             break
     return found, spend
@@ -104,31 +112,75 @@ class Histogram:
     sd: float
 
     @cached_property
+    def clear(self) -> Truths:
+        """Bins that stand out of the noise, alone or, where counts are small, with some beside them."""
+        least = -float(ndtri(_CHANCE / len(self.counts))) * self.sd
+        out = np.zeros(len(self.counts), dtype=bool)
+        for size in _WINDOWS:
+            window = np.ones(size)
+            beyond = np.convolve(self.counts, window, "valid") - least * size**0.5
+            beyond[np.convolve(out, window, "valid") > 0.5] = 0.0
+            while (at := int(beyond.argmax()), beyond[at] > 0.0)[1]:
+                out[at : at + size] = True
+                beyond[max(at - size + 1, 0) : at + size] = 0.0
+        return out
+
+    @cached_property
     def occupied(self) -> tuple[int, int]:
-        """From which bin up to which some count stands out of the noise; the largest one if none does."""
-        clear = np.flatnonzero(self.counts > self.sd * (1.0 + (2.0 * np.log(2.0 * len(self.counts))) ** 0.5))
-        return (int(clear[0]), int(clear[-1]) + 1) if len(clear) else (at := int(self.counts.argmax()), at + 1)
+        """From which bin up to which some stand out; if none does all, or of powers of two the largest."""
+        clear = np.flatnonzero(self.clear)
+        if len(clear):
+            return int(clear[0]), int(clear[-1]) + 1
+        return (at := int(self.counts.argmax()), at + 1) if self.coarse else (0, len(self.counts))
 
     @property
-    def reach(self) -> tuple[float, float]:
-        """Where that is."""
+    def coarse(self) -> bool:
+        """Whether bins are powers of two."""
+        return len(self.edges) == len(_OCTAVES)
+
+    def finer(self) -> Floats:
+        """Edges of even bins over what stands out."""
         first, last = self.occupied
-        return float(self.edges[first]), float(self.edges[last])
+        if not self.coarse:
+            first, last = max(first - 1, 0), min(last + 1, len(self.counts))
+        return np.linspace(self.edges[first], self.edges[last], _BINS + 1)
 
     @property
     def wide(self) -> bool:
-        """Whether bins are too wide to tell how values spread: of powers of two always."""
+        """Whether bins are too wide to tell how values spread, and nothing is lost by looking closer."""
         first, last = self.occupied
-        return len(self.edges) == len(_OCTAVES) or last - first < _WIDE * len(self.counts)
+        if self.coarse:
+            return (first, last) != (_ZERO, _ZERO + 1)
+        outside = np.concatenate([self.counts[: max(first - 1, 0)], self.counts[last + 1 :]])
+        lost = outside.sum() > _LOST * self.sd * max(len(outside), 1) ** 0.5
+        return bool(last - first < _FEW and not lost)
+
+    @property
+    def constant(self) -> bool:
+        """Whether all that stands out is one value, however closely one looks."""
+        return self.coarse or self.wide
 
     def unit(self) -> tuple[float, float]:
         """Centre and scale, rounded."""
-        edges, counts = self._inside()
-        middle = (edges[1:] + edges[:-1]) / 2.0
-        mean = float(counts @ middle / counts.sum())
-        variance = float(counts @ (middle - mean) ** 2 / counts.sum())
-        scale = float(f"{max(variance, _EVEN * float(edges[1] - edges[0]) ** 2) ** 0.5:.2g}")
-        return scale * round(mean / scale, 1), scale
+        middle, (first, last) = (self.edges[1:] + self.edges[:-1]) / 2.0, self.occupied
+        if self.constant:
+            value = float(middle[first:last].mean())
+            scale = max(abs(value), 1.0) / _CLIPPED
+        else:
+            counts, inside = self.counts[first:last], middle[first:last]
+            value = float(np.clip(counts @ inside / max(counts.sum(), self.sd), inside[0], inside[-1]))
+            scale = self._deviation(np.abs(middle - value))
+        scale = float(f"{scale:.2g}")
+        return scale * round(value / scale, 1), scale
+
+    def _deviation(self, away: Floats) -> float:
+        """Standard deviation; bins that do not stand out count as no farther than values are clipped."""
+        total, width = max(self.counts.sum(), self.sd), float(self.edges[1] - self.edges[0])
+        square = float(np.max(away)) ** 2
+        for _ in range(_TURNS):
+            far = np.where(self.clear, away**2, np.minimum(away**2, _CLIPPED**2 * square))
+            square = max(float(self.counts @ far) / total, _EVEN * width**2)
+        return float(square**0.5)
 
     def knots(self, count: int) -> tuple[float, ...]:
         """So many quantiles, rounded; fewer where they are the same."""
@@ -138,13 +190,6 @@ class Histogram:
 
     def quantiles(self, levels: Floats) -> Floats:
         """Values below which such shares of the rows lie."""
-        edges, counts = self._inside()
-        below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
-        return np.asarray(np.interp(levels, below, edges), dtype=np.float64)
-
-    def _inside(self) -> tuple[Floats, Floats]:
-        """Edges and counts of the bins that are occupied, and of one more on each side."""
-        first, last = self.occupied
-        some = slice(max(first - 1, 0), last + 1)
-        counts = np.maximum(self.counts[some], 0.0)
-        return self.edges[some.start : some.start + len(counts) + 1], counts if counts.any() else np.ones_like(counts)
+        below = np.concatenate([[0.0], np.cumsum(self.counts)]) / max(self.counts.sum(), self.sd)
+        rising = np.maximum.accumulate(np.clip(below, 0.0, 1.0))
+        return np.asarray(np.interp(levels, rising, self.edges), dtype=np.float64)

@@ -40,7 +40,7 @@ KILLED = """
     root, request, kills = Path(sys.argv[1]), Request.decode(sys.argv[2].encode()), int(sys.argv[3])
 
     def attempt(folder, step):
-        lines = []
+        lines, entered = [], []
         def tick(frame, event, argument):
             if frame.f_code.co_filename not in watched:
                 return None
@@ -48,13 +48,16 @@ KILLED = """
                 lines.append((frame.f_code.co_filename, frame.f_lineno))
                 if len(lines) == step:
                     os.kill(os.getpid(), signal.SIGKILL)
+            if event == "return" and frame.f_code is ledger.Ledger.append.__code__:
+                entered.append(len(lines))
             return tick
         threading.settrace(tick)
         sys.settrace(tick)
         work(World(folder), request)
         sys.settrace(None)
         firsts = {line: number for number, line in reversed([*enumerate(lines, 1)])}
-        (folder / "firsts").write_text(json.dumps(sorted(firsts.values())))
+        steps = {*sorted(firsts.values())[:: len(firsts) // kills], *range(entered[0], entered[0] + 8)}
+        (folder / "steps").write_text(json.dumps(sorted(steps)))
 
     def child(name, step):
         shutil.copytree(root / "new", root / name)
@@ -65,9 +68,8 @@ KILLED = """
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     assert child("whole", 0) == 0
-    firsts = json.loads((root / "whole" / "firsts").read_text())
-    for step in firsts[:: len(firsts) // kills]:
-        assert child(f"killed-{step}", step) == -signal.SIGKILL
+    for number, step in enumerate(json.loads((root / "whole" / "steps").read_text())):
+        assert child(f"killed-{number}", step) == -signal.SIGKILL
 """
 
 
@@ -94,7 +96,7 @@ def work(world: World, request: Request) -> Answer | None:
         desk.close()
 
 
-@pytest.mark.parametrize(("review", "kills"), [(False, 30), (True, 15)])
+@pytest.mark.parametrize(("review", "kills"), [(False, 20), (True, 10)])
 def test_killed_at_any_line_a_part_leaves_once(tmp_path: Path, review: bool, kills: int) -> None:
     (tmp_path / "new").mkdir()
     world = World.make(tmp_path / "new")
@@ -105,13 +107,15 @@ def test_killed_at_any_line_a_part_leaves_once(tmp_path: Path, review: bool, kil
     words = [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path), request.encode().decode(), str(kills)]
     subprocess.run(words, check=True, cwd=ROOT)
     folders, begun = [*tmp_path.glob("killed-*")], 0
-    assert len(folders) >= kills
+    assert len(folders) > kills
     for folder in folders:
         bank, jobs = World(folder), folder / "bank" / "jobs"
         before = [*Ledger(folder / "bank" / "ledger").history().leaving()]
         begun += bool(before)
         check_spends(folder / "bank" / "ledger", jobs, min(len(before), 1))
         assert before or not [line for line in Chain(jobs / "audit.log").entries() if line["kind"] == "sending"]
+        if folder.name[-1] in "13579":  # the table changes before the peer is up again
+            bank.fill(601)
         answer = work(bank, request)
         if review:
             assert answer is not None
