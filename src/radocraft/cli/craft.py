@@ -42,7 +42,7 @@ def craft(
     memory_limit: Annotated[str | None, typer.Option(help="The most memory to take, e.g. 2GB.")] = None,
     temp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="The same bits on every run, at the speed of one core.")
+        bool, typer.Option("--exact", help='In mode "exact": the same bits on every run, at the speed of one core.')
     ] = False,
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
     tally: Annotated[
@@ -114,7 +114,7 @@ def _print_part(part: Part, output: Path, notes: list[str], as_json: bool) -> No
     rows = describe_rows(metadata["rows"], policy["mode"])
     out.print(
         f"Wrote {output}: {rows} rows summed into {part.table.num_rows:,} cells, "
-        f"{size(bytes_)}. {policy['guarantee'][:1].upper()}{policy['guarantee'][1:]}."
+        f"{size(bytes_)}. Guarantee: {policy['guarantee']}."
     )
     if policy["rolled_up"]:
         out.print(
