@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from radocraft import Contract, Policy, Tally, release
 from radocraft.blocks import merge_cells
-from radocraft.encoding import private_columns
+from radocraft.columns import private_columns
 from radocraft.errors import PolicyRefusal
 from radocraft.learners import fit_matching
 

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 
 from radocraft.arrays import Floats, Ints, Truths, add_up, first_of_each, number_rows
+from radocraft.columns import Column, Constants, moment_labels, summed_columns
 from radocraft.contract import Contract
-from radocraft.encoding import Column, Constants, moment_labels, summed_columns
 from radocraft.tally import Tally
 
 ROLLED = -1

@@ -6,7 +6,8 @@ import numpy as np
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Truths
-from radocraft.encoding import Column, Reader
+from radocraft.columns import Column
+from radocraft.encoding import Reader
 from radocraft.errors import EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
 from radocraft.expressions import infinite, whole
 from radocraft.features import Boolean, Numeric, Spline

@@ -16,8 +16,9 @@ import numpy as np
 from radocraft.arrays import Floats, Ints, one_thread
 from radocraft.bounds import GRID, Bounds
 from radocraft.checks import check_bounded, check_columns, check_finite, check_labels, check_read, check_rows
+from radocraft.columns import Column, Constants, open_constants, summed_columns, units_of
 from radocraft.contract import Contract
-from radocraft.encoding import Column, Constants, Reader, open_constants, summed_columns, units_of
+from radocraft.encoding import Reader
 from radocraft.errors import ContractMismatch
 from radocraft.gate.account import Spend
 from radocraft.gate.noise import Noise

@@ -19,8 +19,8 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold
 
 from radocraft.arrays import Floats, Ints, one_thread
+from radocraft.columns import private_columns
 from radocraft.contract import Contract
-from radocraft.encoding import private_columns
 from radocraft.example import CONTRACT, deal, example_people
 from radocraft.gate.policy import Policy
 from radocraft.learn import learn

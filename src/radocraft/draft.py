@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from radocraft.errors import ContractError
-from radocraft.profile import ColumnProfile, Profile
+from radocraft.outline import ColumnProfile, Profile
 
 _AGREE = "# AGREE: "
 
@@ -21,7 +21,7 @@ def draft_contract(
 
     Examples
     --------
-    >>> from radocraft.profile import ColumnProfile, Profile
+    >>> from radocraft.outline import ColumnProfile, Profile
     >>> def table(*names):
     ...     return Profile(columns=tuple(ColumnProfile(name=name, kind="number") for name in names))
     >>> text = draft_contract({"bank": table("bad", "age", "income"), "shop": table("bad", "age", "visits")},

@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import Literal
 
 from sqlglot import exp
 
 from radocraft.bounds import Bounding, Steps
 from radocraft.features import Shared, Value, show
+from radocraft.outline import Kind
 from radocraft.splines import combinations
-
-Kind = Literal["number", "never-nan", "integer", "boolean", "text", "other"]
-"""How an engine holds a column; ``never-nan`` is a number taken to be free of NaN, which saves asking."""
 
 NUMBERS: tuple[Kind, ...] = ("number", "never-nan", "integer")
 

@@ -17,7 +17,8 @@ import numpy as np
 from sqlglot import exp
 
 from radocraft.arrays import Ints
-from radocraft.encoding import Reader, moment_labels
+from radocraft.columns import moment_labels
+from radocraft.encoding import Reader
 from radocraft.expressions import whole
 
 _MOST = 2**31 - 1

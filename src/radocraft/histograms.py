@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from radocraft.errors import ContractMismatch
 from radocraft.gate.account import Spend
-from radocraft.model.record import Record
 from radocraft.storage import read_json
 
 BINS = 64
@@ -61,15 +60,9 @@ class Histograms(BaseModel):
         """Read it back."""
         return read_json(cls, path, "file of score counts", "Ask the peer to run `radocraft scores` again.")
 
-    def check(self, peer: str, model: Record) -> None:
-        """Refuse another peer's counts, or those of another model's scores."""
+    def check(self, peer: str, model: str) -> None:
+        """Refuse another peer's counts, or those of another model's scores, by its identity."""
         if self.peer != peer:
             raise ContractMismatch(f"These are counts of '{self.peer}', not of '{peer}'. Ask '{peer}' for its own.")
-        if self.model != identity(model):
+        if self.model != model:
             raise ContractMismatch(f"The counts of '{peer}' are of another model. Ask for them again with this one.")
-
-
-def identity(model: Record) -> str:
-    """A hash of what makes the scores: contract, weights, constants and blocks."""
-    body = model.model_dump_json(include={"contract", "intercept", "coefficients", "constants", "blocks"})
-    return hashlib.sha256(body.encode()).hexdigest()

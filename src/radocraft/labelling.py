@@ -37,7 +37,6 @@ from radocraft.contract import Contract
 from radocraft.craft import craft, relabelled
 from radocraft.errors import ContractMismatch
 from radocraft.labels import TwoValues
-from radocraft.parts import Part
 from radocraft.progress import Progress, quiet
 from radocraft.proportions import by_label, proportions, settled, spread
 from radocraft.ranking import Ranking
@@ -75,7 +74,7 @@ class OwnLabels:
 
 
 def label_rows(
-    data: Any, contract: Contract, peer: str, holders: Sequence[Part], *, progress: Progress = quiet
+    data: Any, contract: Contract, peer: str, holders: Sequence[Cells], *, progress: Progress = quiet
 ) -> OwnLabels:
     """Label the rows of a peer that lacks the label by the proportions in others' parts, and tally them.
 
@@ -84,7 +83,7 @@ def label_rows(
     data, contract, peer, progress
         As for `craft`.
     holders
-        Parts of peers that hold the label, under the same contract.
+        Cells of peers that hold the label, under the same contract.
 
     Examples
     --------
@@ -95,14 +94,14 @@ def label_rows(
     >>> spelled["label"]["held_by"] = ["bank"]
     >>> contract = rc.Contract.model_validate(spelled)
     >>> part = rc.share(tables["bank"], contract, "bank")
-    >>> found = label_rows(tables["insurer"], contract, "insurer", [part])
+    >>> found = label_rows(tables["insurer"], contract, "insurer", [part.cells(contract)])
     >>> sorted(set(found.tally.labels.tolist())), bool(found.losses[-1] <= found.losses[0])
     ([-1, 1], True)
     """
     check_route(contract, peer, holders)
     exact = craft(data, contract, peer, bounds=None, progress=progress)
     own = standardise(exact, contract)
-    held = tuple(part.cells(contract) for part in holders)
+    held = tuple(holders)
     spreads = [spread(own, cells) for cells in held]
     shares = proportions(held, spreads, contract.label.codes)
     told = adjusted(own, shares, list(zip(held, spreads, strict=True)), contract.label.codes)
@@ -117,11 +116,11 @@ def label_rows(
         losses.append(loss)
         if at and losses[-2] - loss <= _SETTLED * losses[-2]:
             break
-    names = ", ".join(part.peer for part in holders)
+    names = ", ".join(cells.peer for cells in holders)
     return OwnLabels(tally, ranking, tuple(losses), told.surety, _note(names, told.surety))
 
 
-def check_route(contract: Contract, peer: str, holders: Sequence[Part]) -> None:
+def check_route(contract: Contract, peer: str, holders: Sequence[Cells]) -> None:
     """The peer must lack the label, the parts be of others who hold it, and the label have two values."""
     contract.peer(peer)
     if contract.labelled(peer):
@@ -134,7 +133,7 @@ def check_route(contract: Contract, peer: str, holders: Sequence[Part]) -> None:
             "Rows are labelled by rank, which is for labels of two values. Craft sums by signature instead (leave "
             "the proportions out): `learn` estimates sums by label from them."
         )
-    if others := [part.peer for part in holders if not contract.labelled(part.peer)]:
+    if others := [cells.peer for cells in holders if not contract.labelled(cells.peer)]:
         raise ContractMismatch(f"'{others[0]}' lacks the label too: its part holds no proportions. Give a holder's.")
     if not holders:
         raise ContractMismatch("No part of a holder of the label was given. Give at least one.")

@@ -13,9 +13,9 @@ import pyarrow as pa
 from radocraft.arrays import Floats, one_thread
 from radocraft.blocks import Blocks, merge_cells
 from radocraft.cells import Cells
+from radocraft.columns import private_columns
 from radocraft.contract import Contract
 from radocraft.differences import compare_peers, compare_with_all, warning
-from radocraft.encoding import private_columns
 from radocraft.errors import LearnError
 from radocraft.labels import Number
 from radocraft.learners import Fit, fit_drl, fit_linked, fit_matching

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
 from radocraft.bounds import Bounds
-from radocraft.expressions import Kind, number, text, truth
+from radocraft.expressions import number, text, truth
 from radocraft.gate.account import Spend, epsilon_of
 from radocraft.gate.levels import TOTAL
 from radocraft.gate.noise import Noise
@@ -30,43 +28,13 @@ from radocraft.gate.words import describe_epsilon
 from radocraft.settle import count_between, few_of_each, known, quantile, sample_of
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS
-from radocraft.storage import read_json
+from radocraft.outline import Kind, ColumnProfile, Profile
 
 _MANY = 30
 _LEVELS = np.array([0.25, 0.5, 0.75])
 _LEAST, _SHARE = 2.0, 1 / 1000
 _OF_DELTA = 0.1
 _READABLE: tuple[Kind, ...] = ("number", "boolean")
-
-
-class ColumnProfile(BaseModel):
-    """One column: its kind and, if outlined, rounded quartiles or frequent categories."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    kind: Kind
-    quartiles: tuple[float, ...] | None = None
-    categories: tuple[str, ...] | None = None
-
-
-class Profile(BaseModel):
-    """A table's columns, in order; with an outline, what its noise is worth."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    columns: tuple[ColumnProfile, ...]
-    guarantee: str | None = None
-
-    @property
-    def by_name(self) -> dict[str, ColumnProfile]:
-        """The columns by name."""
-        return {column.name: column for column in self.columns}
-
-    @classmethod
-    def load(cls, path: str | Path) -> Profile:
-        """Read a profile that `radocraft profile --json` wrote."""
-        return read_json(cls, path, "profile", f"Write one with `radocraft profile TABLE --json > {path}`.")
 
 
 def profile(data: Any, *, outline: bool = False, policy: Policy | None = None, noise: Noise | None = None) -> Profile:

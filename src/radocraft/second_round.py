@@ -8,8 +8,6 @@ to be unrelated, so the histograms are convolved with each other and with the me
 the blocks; probabilities, error rate, AUC and ROC curve follow (`recalibrate`) without
 the assumption that scores are normal. Scores of rows the model was fitted to flatter
 it; residuals are divided by the share that the fit left of them, as in `population`.
-
-The first peer of the model counts the shared columns and the constant as its own.
 """
 
 from __future__ import annotations
@@ -32,9 +30,10 @@ from radocraft.gate.account import rho_of
 from radocraft.gate.levels import TOTAL
 from radocraft.gate.noise import Noise
 from radocraft.gate.policy import Policy
-from radocraft.histograms import BINS, REACH, Histograms, identity
+from radocraft.histograms import BINS, REACH, Histograms
 from radocraft.labels import TwoValues
 from radocraft.model import Model
+from radocraft.model.shares import bin_width, check_single, contributions, identity
 from radocraft.model.record import Estimate, Odds, Outlook, Record, Reliability, number
 from radocraft.model.scoring import View, checked_batches
 from radocraft.moments import dense
@@ -52,106 +51,6 @@ _NARROW = 1e-4
 _ROUNDS = 100
 _NOTHING = 1e-12
 _POINTS = 201
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Exact counts by label (negative, positive) and bin; they never leave."""
-
-    rows: Ints
-
-    def digest(self, model: Record) -> str:
-        """By which a release of the same counts is known."""
-        return hashlib.sha256(identity(model).encode() + self.rows.astype("<i8").tobytes()).hexdigest()
-
-    def released(self, model: Record, peer: str, policy: Policy, noise: Noise | None = None) -> Histograms:
-        """The counts as they may leave."""
-        exact, sd, rho = self.rows, 0.0, 0.0
-        if policy.noisy:
-            noise = Noise() if noise is None else noise
-            sd, rho = self._level(policy, noise)
-            exact = exact + noise.draw(exact.shape, sd).astype(np.int64)
-        return Histograms(
-            model=identity(model),
-            peer=peer,
-            guarantee=policy.guarantee,
-            noise=sd,
-            rho=rho,
-            negative=tuple(exact[0].tolist()),
-            positive=tuple(exact[1].tolist()),
-        )
-
-    def _level(self, policy: Policy, noise: Noise) -> tuple[float, float]:
-        """Standard deviation of the noise in every count, and what it costs; a row is in one bin.
-
-        How many rows there are is counted anew, with noise: whoever sent the model may have put any number into it.
-        """
-        unit = policy.rows_per_person
-        if policy.epsilon is not None:
-            sd = unit / (2.0 * rho_of(policy.epsilon, policy.delta)) ** 0.5
-            return sd, 0.5 * (unit / sd) ** 2
-        rows = max(float(self.rows.sum()) + float(noise.draw(1, TOTAL * unit)[0]), 1.0)
-        sd = unit * max(1.0, policy.noise * (rows / (2 * BINS)) ** 0.5)
-        return sd, 0.5 * ((unit / sd) ** 2 + TOTAL**-2)
-
-
-def check_scope(model: Record, peer: str, policy: Policy) -> None:
-    """One score, a peer of the model, and rules that let counts leave."""
-    check_single(model)
-    if peer not in model.peers:
-        raise LearnError(f"The model was not learned from '{peer}' but from {', '.join(model.peers)}.")
-    if policy.contracts is not None and model.contract.fingerprint not in policy.contracts:
-        raise PolicyRefusal(
-            f"The policy does not allow the contract '{model.contract.name}'. Add its fingerprint to `contracts` if "
-            "your data officer agrees."
-        )
-
-
-def check_single(model: Record) -> None:
-    """The second round is for labels of two values."""
-    if not isinstance(model.contract.label, TwoValues):
-        raise LearnError("The second round is for a label of two values; this model has several scores, or a number.")
-
-
-def count_scores(source: Source, model: Record, peer: str, policy: Policy) -> Counts:
-    """Rows by label and by how far the peer's contribution is from its mean in the row's block."""
-    view = View.of(model.contract, (peer,), source, model.constants)
-    weights = np.array([number(c.raw) for c in model.of_peer(peer)])
-    centre = np.array([c.centre for c in model.of_peer(peer)])
-    labels, means = np.array(model.blocks.labels), contributions(model, peer)
-    counts, step = np.zeros((2, BINS), dtype=np.int64), _width(model, peer)
-    keep = () if policy.person is None else (policy.person,)
-    turns = Turns(policy.rows_per_person)
-    for batch in checked_batches(view, source, keep, with_label=True):
-        check_labels(batch.column("label").null_count, source, view.shared)
-        codes, label = view.codes(batch), dense(batch.select(["label"]))[:, 0].astype(np.int64)
-        score = np.nan_to_num(view.values(batch) - centre, nan=0.0) @ weights
-        if peer == model.peers[0]:
-            score = score + number(model.intercept) + model.contract.encode_shared(codes) @ model.shared_weights
-        block = locate(model.block_codes, labels, codes, label)
-        kept = (block >= 0) & (turns.of(batch.column("keep_0")) if keep else True)
-        place = np.clip((score[kept] - means[block[kept]]) // step + BINS // 2, 0, BINS - 1).astype(np.int64)
-        np.add.at(counts, ((label[kept] > 0).astype(np.int64), place), 1)
-    return Counts(counts)
-
-
-class Turns:
-    """Counts the rows of each person as they come, and tells which are among the first so many."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._seen = most, dict[object, int]()
-
-    def of(self, persons: pa.Array) -> Truths:
-        """Which rows of a batch count."""
-        encoded = pc.dictionary_encode(persons, null_encoding="encode")
-        place, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-        order = np.argsort(place, kind="stable")
-        sizes = np.bincount(place, minlength=len(names))
-        turn = np.empty(len(place), dtype=np.int64)
-        turn[order] = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        turn += np.array([self._seen.get(name, 0) for name in names], dtype=np.int64)[place]
-        self._seen.update({name: self._seen.get(name, 0) + int(n) for name, n in zip(names, sizes, strict=True)})
-        return np.asarray(turn < self._most)
 
 
 def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
@@ -176,7 +75,7 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
     if len(histograms) != len(by_peer) or {*by_peer} != {*model.peers}:
         raise LearnError(f"The second round needs one file of counts of each peer: {', '.join(model.peers)}.")
     for one in histograms:
-        one.check(one.peer, model)
+        one.check(one.peer, identity(model))
     edges, negative, positive = spread(model, by_peer)
     kept = model.estimate.kept
     below, above = -1.0 - (-1.0 - edges) / kept, 1.0 - (1.0 - edges) / kept
@@ -188,7 +87,7 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
 def spread(model: Record, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
     """Edges of a grid, and how scores are spread over it under each label: block means and all peers, convolved."""
     means = np.sum([contributions(model, peer) for peer in model.peers], axis=0)
-    widths = {peer: _width(model, peer) for peer in model.peers}
+    widths = {peer: bin_width(model, peer) for peer in model.peers}
     reach = float(np.ptp(means)) + sum(BINS * width for width in widths.values())
     step = max(min(widths.values()) / _FINE, reach / _MOST_STEPS)
     place = np.rint((means - means.min()) / step).astype(np.int64)
@@ -212,22 +111,6 @@ def _shape(counts: tuple[int, ...], width: float, step: float) -> Floats:
         middle = (np.arange(BINS) - BINS / 2 + 0.5) * (2 * REACH / BINS)
         below = np.concatenate([[0.0], np.cumsum(np.exp(-(middle**2) / 2.0))])
     return np.asarray(np.diff(np.interp(edges, width * (np.arange(BINS + 1) - BINS / 2), below / below[-1])))
-
-
-def _width(model: Record, peer: str) -> float:
-    """Of a peer's bins: a public number, from the model alone."""
-    width = 2.0 * REACH / BINS * deviation(model, peer)
-    if not width > 0.0:
-        raise LearnError("This model gives every row the same score: there is nothing to count.")
-    return width
-
-
-def deviation(model: Record, peer: str) -> float:
-    """Standard deviation of the contribution of a peer's private columns inside blocks."""
-    mean, weights = model.stacked(model.blocks.peers[peer]), np.array(model.blocks.weights)
-    between = float(np.average((mean - np.average(mean, weights=weights)) ** 2, weights=weights))
-    largest = max(number(effect) ** 2 for effect in model.effects.values())
-    return float(max(number(model.effects[peer]) ** 2 - between, _NARROW * largest) ** 0.5)
 
 
 def calibrated(below: Floats, negative: Floats, above: Floats, positive: Floats) -> Odds:
@@ -295,11 +178,3 @@ def above(edges: Floats, mass: Floats, cuts: Floats) -> Floats:
     """
     below = np.concatenate([[0.0], np.cumsum(mass)]) / mass.sum()
     return np.asarray(1.0 - np.interp(cuts, edges, below))
-
-
-def contributions(model: Record, peer: str) -> Floats:
-    """The peer's mean contribution to every block, with the shared columns and the constant if it is the first."""
-    mean = np.array([number(value) for value in model.blocks.peers[peer]])
-    if peer == model.peers[0]:
-        mean = mean + number(model.intercept) + np.array([number(value) for value in model.blocks.shared])
-    return np.asarray(mean)

@@ -19,8 +19,9 @@ from sqlglot import exp
 from radocraft.arrays import Floats, Ints
 from radocraft.bounds import Bounds
 from radocraft.checks import check_rows
+from radocraft.columns import Constants, open_constants
 from radocraft.contract import Contract
-from radocraft.encoding import Constants, Reader, open_constants
+from radocraft.encoding import Reader
 from radocraft.errors import ContractMismatch
 from radocraft.features import Interact, Numeric, Spline
 from radocraft.gate.noise import Noise

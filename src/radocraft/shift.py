@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats
 from radocraft.bounds import Bounding
-from radocraft.encoding import Column, Reader
+from radocraft.columns import Column
+from radocraft.encoding import Reader
 from radocraft.expressions import moved
 from radocraft.features import Boolean, Categorical
 from radocraft.sources import Source

@@ -1,20 +1,23 @@
-"""Files written whole or not at all, and records kept in them as JSON."""
+"""Files written whole or not at all, records kept in them as JSON, and text from files made harmless to show."""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from radocraft.errors import FileError
-from radocraft.version import __version__
+from radocraft import __version__
 
-Kept = TypeVar("Kept", bound=BaseModel)
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Kept = TypeVar("Kept", bound="BaseModel")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def check_place(path: str | Path) -> None:
@@ -94,7 +97,7 @@ def read_json(kind: type[Kept], path: str | Path, name: str, remedy: str) -> Kep
         return kind.model_validate_json(Path(path).read_bytes())
     except OSError as error:
         raise FileError(f"Cannot read the {name} '{path}': {error.strerror}. Check the path.") from error
-    except ValidationError as error:
+    except ValueError as error:
         raise FileError(
             f"'{path}' is not a {name} this version of radocraft ({__version__}) can read. {remedy}"
         ) from error
@@ -108,3 +111,25 @@ def _explaining(path: str | Path) -> Iterator[None]:
         raise FileError(
             f"Cannot write '{path}': {error.strerror or error}. Nothing was changed; make room or choose another place."
         ) from error
+
+
+def plain(text: str) -> str:
+    r"""A text without characters that steer a terminal, or turn the direction of reading.
+
+    Examples
+    --------
+    >>> plain("bank\x1b[2J of\u202e Bern")
+    'bank[2J of Bern'
+    """
+    return _CONTROL.sub("", text)
+
+
+def plain_json(text: str) -> str:
+    r"""A JSON document with such characters spelled out.
+
+    Examples
+    --------
+    >>> plain_json('{"name": "a\x9bb"}')
+    '{"name": "a\\u009bb"}'
+    """
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -26,7 +26,8 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
 from radocraft.bounds import Bounding
-from radocraft.encoding import Reader, summed_columns
+from radocraft.columns import summed_columns
+from radocraft.encoding import Reader
 from radocraft.features import Numeric
 from radocraft.grid import Grid
 from radocraft.moments import add_products, lift, spread

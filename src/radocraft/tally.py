@@ -34,8 +34,8 @@ import numpy as np
 
 from radocraft.arrays import Floats, Ints, Numbers, add_up, first_of_each, number_rows
 from radocraft.bounds import GRID, Bounds
+from radocraft.columns import Constants, moment_labels, units_of
 from radocraft.contract import Contract
-from radocraft.encoding import Constants, moment_labels, units_of
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.moments import second_moments
 from radocraft.pieces import Piece, check_new

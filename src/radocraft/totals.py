@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
 from radocraft.bounds import Bounding
-from radocraft.encoding import Reader, moment_labels
+from radocraft.columns import moment_labels
+from radocraft.encoding import Reader
 from radocraft.expressions import Kind, double, gridded, infinite, shortened, times, total, whole
 from radocraft.features import Interact, Numeric
 from radocraft.grid import Grid

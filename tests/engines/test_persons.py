@@ -11,7 +11,7 @@ from radocraft.privacy.bounded import COARSE, GRID, Bounded, craft_bounded
 from tests.engines.test_same_tally import hold
 
 from radocraft import Contract
-from radocraft.encoding import summed_columns
+from radocraft.columns import summed_columns
 
 CONTRACT = Contract.parse("""
 name = "visits"

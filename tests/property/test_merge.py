@@ -12,7 +12,7 @@ from tests.property.worlds import agree, finest_cell, worlds
 from radocraft.arrays import Ints
 from radocraft.blocks import merge_cells
 from radocraft.cells import ROLLED, Cells
-from radocraft.encoding import moment_labels
+from radocraft.columns import moment_labels
 from radocraft.errors import LearnError
 
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
+from radocraft.columns import Column, private_columns
 from radocraft.contract import Contract
-from radocraft.encoding import Column, Reader, private_columns
+from radocraft.encoding import Reader
 from radocraft.features import Boolean, Categorical, Numeric, Shared
 from radocraft.sources import open_source
 from radocraft.sources.base import ROWS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
 from radocraft import Contract, Model, Part, Tally, craft, learn, release
-from radocraft.encoding import private_columns
+from radocraft.columns import private_columns
 from radocraft.errors import ContractError, ContractMismatch
 from radocraft.settle import rounded, units
 from radocraft.splines import spline_columns

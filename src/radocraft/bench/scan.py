@@ -17,9 +17,10 @@ import numpy as np
 from sqlglot import exp
 
 from radocraft.bench.measure import Cost, measure, median
+from radocraft.columns import summed_columns
 from radocraft.contract import Contract
 from radocraft.craft import block_totals, craft
-from radocraft.encoding import Reader, summed_columns
+from radocraft.encoding import Reader
 from radocraft.shift import Shift, guess_shift
 from radocraft.sources import Source, open_source
 from radocraft.sources.base import ROWS

@@ -23,7 +23,8 @@ from radocraft.net.collection import Wanted
 from radocraft.net.collector import Collector
 from radocraft.net.identity import Identity
 from radocraft.net.metrics import serve_metrics
-from radocraft.second_round import check_single, recalibrate
+from radocraft.model.shares import check_single, identity
+from radocraft.second_round import recalibrate
 from radocraft.storage import writing
 
 _MAILBOX = "mailbox"
@@ -103,7 +104,7 @@ def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Le
         raise typer.BadParameter(f"The second round asks every peer of the model: {', '.join(model.peers)}.")
 
     def check(file: Path, peer: str) -> None:
-        Histograms.load(file).check(peer, model)
+        Histograms.load(file).check(peer, identity(model))
 
     def learn(files: dict[str, Path]) -> Model:
         return recalibrate(model, [Histograms.load(file) for file in files.values()])

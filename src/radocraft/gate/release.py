@@ -22,8 +22,8 @@ from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows, o
 from radocraft.bounds import GRID, Bounds
 from radocraft.cells import ROLLED, Cells, Levels, assemble, constant_features, encoded_sums, hidden_sums, of_label
 from radocraft.cells import standardise as in_model_units
+from radocraft.columns import units_of
 from radocraft.contract import Contract
-from radocraft.encoding import units_of
 from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
 from radocraft.gate.account import Spend, epsilon_of, rho_of
 from radocraft.gate.levels import TOTAL, Terms

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from radocraft.arrays import Floats, Ints, Truths
-from radocraft.encoding import Constants
+from radocraft.columns import Constants
 from radocraft.gate.account import Spend
 from radocraft.gate.noise import Noise
 

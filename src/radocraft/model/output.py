@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -18,7 +19,9 @@ from radocraft.model.scoring import Scores, predict_batches
 from radocraft.progress import Progress, quiet
 from radocraft.sources import Source
 from radocraft.storage import writing
-from radocraft.text import without_formulas
+
+_FORMULA = r"^[=+\-@\t\r]"
+_NUMBER = r"^[+\-]?[0-9]+(\.[0-9]*)?([eE][+\-]?[0-9]+)?$"
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,29 @@ def _writer(path: Path, file: IO[bytes], schema: pa.Schema) -> pa.csv.CSVWriter 
     if path.suffix == ".parquet":
         return pq.ParquetWriter(file, schema)
     raise FileError(f"Cannot tell the format of '{path}'. Name it with .csv or .parquet.")
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """A table whose texts no spreadsheet takes for a formula: such a text gets a leading apostrophe; numbers do not.
+
+    Examples
+    --------
+    >>> without_formulas(pa.table({"=a": ["=1+1", "-5", "Bern", None]})).to_pydict()
+    {"'=a": ["'=1+1", '-5', 'Bern', None]}
+    """
+    columns = [_escaped(column) if _is_text(column.type) else column for column in table.columns]
+    names = _escaped(pa.chunked_array([pa.array(table.column_names, pa.string())])).to_pylist()
+    return pa.table(columns, names=names)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _escaped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    texts = column.cast(pa.large_string())
+    formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER))
+    marked = pc.binary_join_element_wise(pa.scalar("'", texts.type), texts, pa.scalar("", texts.type))
+    return pc.if_else(pc.fill_null(formula, False), marked, texts)

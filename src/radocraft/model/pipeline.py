@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from radocraft.arrays import Floats
+from radocraft.columns import Constants
 from radocraft.contract import Contract
-from radocraft.encoding import Constants
 from radocraft.model.record import Record, number
 from radocraft.model.scoring import View, checked_batches
 from radocraft.sources import open_source

@@ -22,12 +22,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import expit, softmax
 
 from radocraft.arrays import Floats, Ints
+from radocraft.columns import Constants
 from radocraft.contract import Contract
-from radocraft.encoding import Constants
 from radocraft.errors import LearnError
 from radocraft.features import Value
 from radocraft.storage import read_json, write_json
-from radocraft.version import __version__
+from radocraft import __version__
 
 FORMAT: Literal[1] = 1
 

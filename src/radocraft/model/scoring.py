@@ -20,8 +20,9 @@ from sqlglot import exp
 from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows, one_thread
 from radocraft.cells import ROLLED
 from radocraft.checks import check_read, check_rows, listed
+from radocraft.columns import Constants, private_columns
 from radocraft.contract import Contract
-from radocraft.encoding import Constants, Reader, private_columns
+from radocraft.encoding import Reader
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.expressions import Kind
 from radocraft.labels import Number

@@ -10,7 +10,7 @@ from radocraft.net.chunks import Incoming
 from radocraft.net.collection import Collection
 from radocraft.net.members import Member
 from radocraft.net.messages import Answer, Delivery, Fetch, Hello, Message, Nothing, Receipt, Request, Task
-from radocraft.version import __version__
+from radocraft import __version__
 
 
 class Mailbox:

@@ -10,7 +10,7 @@ from radocraft.net.chunks import Incoming
 from radocraft.net.desk import Desk
 from radocraft.net.members import Member
 from radocraft.net.messages import Delivery, Fetch, File, Hello, Message, Nothing, Receipt, Request
-from radocraft.version import __version__
+from radocraft import __version__
 
 
 class PeerCounter:

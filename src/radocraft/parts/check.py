@@ -30,8 +30,8 @@ from scipy.sparse import csr_array
 from radocraft.arrays import Floats, Ints, number_rows, one_thread
 from radocraft.bounds import Bounds
 from radocraft.cells import ROLLED, Cells, hidden_columns, hidden_sums, of_label
+from radocraft.columns import moment_labels, summed_columns
 from radocraft.contract import Contract
-from radocraft.encoding import moment_labels, summed_columns
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.features import Boolean, Categorical, Numeric, Spline
 from radocraft.labels import ANY_LABEL

@@ -44,8 +44,8 @@ import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
 from radocraft.cells import Cells, Levels, assemble, hidden_columns, taken_apart
+from radocraft.columns import moment_labels, summed_columns
 from radocraft.contract import Contract
-from radocraft.encoding import moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.parts.check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts.footer import KEY, WORDS, Opened, opened, refused
@@ -53,7 +53,7 @@ from radocraft.parts.metadata import FORMAT, check_fields, pack_by_label, parse,
 from radocraft.parts.sign import sign
 from radocraft.parts.table import codes_of, labels_of, matrix_of, places_of, present_of, shared_sums_of, tabulate
 from radocraft.storage import writing
-from radocraft.version import __version__
+from radocraft import __version__
 
 if TYPE_CHECKING:
     from radocraft.gate.policy import Policy

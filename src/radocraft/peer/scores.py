@@ -8,11 +8,11 @@ from typing import Any
 from radocraft.gate.policy import Policy
 from radocraft.histograms import Histograms
 from radocraft.model import Model
+from radocraft.peer.counting import check_scope, count_scores
 from radocraft.peer.forms import SCORES
 from radocraft.peer.outgoing import Drawn
 from radocraft.peer.road import Errand, Say, log, send
 from radocraft.peer.sharing import table_name_of
-from radocraft.second_round import check_scope, count_scores
 from radocraft.sources import open_source
 
 

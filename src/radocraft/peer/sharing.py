@@ -105,11 +105,11 @@ def share(
         check_place(tally)
     if proportions:
         _check_whole(policy, onto or tally)
-    source = open_source(table)
+    source, held = open_source(table), [part.cells(contract) for part in proportions]
     while True:
         units, notes = None if errand is None or onto is not None else _units(errand), tuple[str, ...]()
         if proportions:
-            labelled = label_rows(source, contract, peer, proportions, progress=progress)
+            labelled = label_rows(source, contract, peer, held, progress=progress)
             total, notes = labelled.tally, (labelled.note,)
         else:
             total = craft(source, contract, peer, bounds=policy.bounds, onto=onto, constants=units, progress=progress)

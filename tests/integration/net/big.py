@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from radocraft.cells import Cells, assemble, encoded_sums
+from radocraft.columns import summed_columns
 from radocraft.contract import Contract
-from radocraft.encoding import summed_columns
 from radocraft.gate.account import Spend
 from radocraft.gate.policy import Policy
 from radocraft.gate.release import Release

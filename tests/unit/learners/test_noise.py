@@ -7,7 +7,7 @@ from radocraft.privacy.bounded import Bounded
 
 from radocraft import Contract, Policy, Tally, release
 from radocraft.blocks import Blocks, merge_cells
-from radocraft.encoding import private_columns
+from radocraft.columns import private_columns
 from radocraft.learners import fit_matching
 from radocraft.learners.noise import noise_cost
 

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
 from radocraft.bounds import Bounds
 from radocraft.cells import ROLLED, Cells, Levels, assemble, hidden_columns, moment_labels, of_label
+from radocraft.columns import summed_columns
 from radocraft.contract import Contract
-from radocraft.encoding import summed_columns
 from radocraft.features import Boolean, Categorical
 from radocraft.gate.account import Spend
 from radocraft.gate.policy import Policy
