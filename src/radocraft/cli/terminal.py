@@ -28,8 +28,7 @@ from rich.text import Text
 from radocraft.errors import AwaitsReview, RadocraftError
 from radocraft.mistakes import Mistake
 from radocraft.progress import Progress as Report
-from radocraft.storage import check_place
-from radocraft.text import plain, plain_json
+from radocraft.storage import check_place, plain, plain_json
 
 
 class PlainConsole(Console):
