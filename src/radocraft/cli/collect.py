@@ -15,17 +15,12 @@ from radocraft.cli.peer import IdentityFolder, MetricsPort, split
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch
-from radocraft.histograms import Histograms
-from radocraft.learn import learn as learn_model
-from radocraft.model import Model
-from radocraft.net.chunks import sha256_of
-from radocraft.net.collection import Wanted
-from radocraft.net.collector import Collector
-from radocraft.net.identity import Identity
-from radocraft.net.metrics import serve_metrics
-from radocraft.model.shares import check_single, identity
-from radocraft.second_round import recalibrate
-from radocraft.storage import writing
+from radocraft.files import writing
+from radocraft.learning import learn as learn_model
+from radocraft.learning import recalibrate
+from radocraft.model import Model, check_single, identity
+from radocraft.net import Collector, Identity, Wanted, serve_metrics, sha256_of
+from radocraft.parts import Histograms
 
 _MAILBOX = "mailbox"
 Learn = Callable[[dict[str, Path]], Model]
