@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
-from radocraft.bench import against_scan
+from radocraft.research.bench._scan import against_scan
 
 SHAPES = ["10000000x20x500", "10000000x20x50000", "10000000x20x1000000", "1000000x200x500"]
 

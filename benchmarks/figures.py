@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from radocraft.report.theme import BLUE, FONTS, GREEN, GREY, LIGHT, ORANGE, SKY, VERMILION
+from radocraft.pages._theme import BLUE, FONTS, GREEN, GREY, LIGHT, ORANGE, SKY, VERMILION
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "figures"
 LOOK = {

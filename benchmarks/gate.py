@@ -6,11 +6,10 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from radocraft.policy import release
-
-from radocraft.bench import CODES, measure
-from radocraft.bench.scan import contract_of, write_table
-from radocraft.craft import craft
+from radocraft.gate._release import release
+from radocraft.research.bench import _measure as measure
+from radocraft.research.bench._scan import CODES, contract_of, write_table
+from radocraft.rows._craft import craft
 
 WIDTH, LEAST = 20, 1_000_000
 

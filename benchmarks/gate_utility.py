@@ -18,15 +18,15 @@ from pathlib import Path
 import numpy as np
 
 from radocraft import Policy, Tally, release
-from radocraft.blocks import Blocks, merge_cells
-from radocraft.learners.completion import complete
-from radocraft.learners.matching import Ridge, generalised_cross_validation
-from radocraft.metrics import error_rate
-from radocraft.study.cell import Cell, folds_of
-from radocraft.study.methods import Fold, agree_contract, design_matrix
-from radocraft.study.presets import PRESETS
-from radocraft.study.results import read_results
-from radocraft.study.run import run_study
+from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._completion import complete
+from radocraft.learning._matching import Ridge, generalised_cross_validation
+from radocraft.learning._metrics import error_rate
+from radocraft.research.study._cell import Cell, folds_of
+from radocraft.research.study._methods import Fold, agree_contract, design_matrix
+from radocraft.research.study._presets import PRESETS
+from radocraft.research.study._results import read_results
+from radocraft.research.study._run import run_study
 
 CAUTIONS = (0.0, 0.25)
 POLICIES = {

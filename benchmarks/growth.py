@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from radocraft.bench import SIZES, growth_of
+from radocraft.research.bench._growth import SIZES, growth_of
 
 
 def main() -> None:

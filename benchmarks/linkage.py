@@ -6,7 +6,8 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from radocraft.bench import against_linkage, growth
+from radocraft.research.bench import _growth as growth
+from radocraft.research.bench._linkage import against_linkage
 
 
 def main() -> None:

@@ -25,21 +25,21 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from radocraft import Contract, Part, Policy, craft, learn, recalibrate, release, tell_scores
-from radocraft.blocks import Blocks, merge_cells
-from radocraft.cells import standardise
-from radocraft.learners import Fit, LinkedRows, fit_linked, fit_matching
-from radocraft.learners.linked import CAUTIONS
-from radocraft.learners.matching import USUAL_CAUTION, Ridge, generalised_cross_validation
-from radocraft.learners.relation import largest_correlation, left_over
-from radocraft.metrics import auc, error_rate
-from radocraft.population import Population
-from radocraft.study.baselines import FINE_GAMMAS, fit_ridge
-from radocraft.study.cell import Cell, folds_of
-from radocraft.study.domains import DOMAINS
-from radocraft.study.methods import Fold, agree_contract, design_matrix, merged_blocks
-from radocraft.study.metrics import calibration_error, reliability
-from radocraft.study.scenarios import PeerTable
-from radocraft.tally import Tally
+from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._fit import Fit
+from radocraft.learning._linked import CAUTIONS, LinkedRows, fit_linked
+from radocraft.learning._matching import USUAL_CAUTION, Ridge, fit_matching, generalised_cross_validation
+from radocraft.learning._metrics import auc, error_rate
+from radocraft.learning._population import Population
+from radocraft.learning._relation import largest_correlation, left_over
+from radocraft.research.study._baselines import FINE_GAMMAS, fit_ridge
+from radocraft.research.study._cell import Cell, folds_of
+from radocraft.research.study._domains import DOMAINS
+from radocraft.research.study._methods import Fold, agree_contract, design_matrix, merged_blocks
+from radocraft.research.study._metrics import calibration_error, reliability
+from radocraft.research.study._scenarios import PeerTable
+from radocraft.sums._cells import standardise
+from radocraft.sums._tally import Tally
 
 LARGE = ("mice", "winered", "statlog", "winewhite", "page", "firmteacher", "phishing", "steelplates")
 

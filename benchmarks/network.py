@@ -21,23 +21,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.flight as fl
 
-from radocraft.bench.measure import measure
-from radocraft.cells import Cells, assemble, encoded_sums
-from radocraft.contract import Contract
-from radocraft.encoding import summed_columns
-from radocraft.gate.account import Spend
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import Release
-from radocraft.net.authority import init_authority, issue
-from radocraft.net.channel import Channel
-from radocraft.net.chunks import CHUNK, Incoming
-from radocraft.net.collection import Wanted
-from radocraft.net.collector import Collector
-from radocraft.net.identity import Identity
-from radocraft.net.members import Member
-from radocraft.net.messages import Answer, Fetch, Request
-from radocraft.net.station import Station
-from radocraft.parts import Part
+from radocraft.contract._columns import summed_columns
+from radocraft.contract._contract import Contract
+from radocraft.gate._account import Spend
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import Release
+from radocraft.net._authority import init_authority, issue
+from radocraft.net._channel import Channel
+from radocraft.net._chunks import CHUNK, Incoming
+from radocraft.net._collection import Wanted
+from radocraft.net._collector import Collector
+from radocraft.net._identity import Identity
+from radocraft.net._members import Member
+from radocraft.net._messages import Answer, Fetch, Request
+from radocraft.net._station import Station
+from radocraft.parts._part import Part
+from radocraft.research.bench._measure import measure
+from radocraft.sums._cells import Cells, assemble, encoded_sums
 
 COLUMNS = 100
 ROUNDS = 3

@@ -27,10 +27,10 @@ from sklearn.linear_model import RidgeCV
 from threadpoolctl import threadpool_limits
 
 from radocraft import Contract, Policy, Tally, release
-from radocraft.blocks import merge_cells
-from radocraft.encoding import private_columns
+from radocraft.contract._columns import private_columns
 from radocraft.errors import PolicyRefusal
-from radocraft.learners import fit_matching
+from radocraft.learning._blocks import merge_cells
+from radocraft.learning._matching import fit_matching
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 CAUTION = 0.25

@@ -21,23 +21,24 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 from radocraft.offer import make_release
-from radocraft.policy import Policy, release
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
-from radocraft.blocks import Blocks, merge_cells
-from radocraft.contract import Contract
-from radocraft.labelling import label_rows
-from radocraft.learners.matching import USUAL_CAUTION, fit_matching
-from radocraft.outcome import Outcome
-from radocraft.parts import Part
-from radocraft.ranking import Ranking
-from radocraft.study.domains import DOMAINS, file_of, load_table, read_csv
-from radocraft.study.scenarios import FeatureSplit, Scenario, agree_edges, code_shared, split_features
-from radocraft.tally import Tally
+from radocraft.contract._contract import Contract
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import release
+from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._matching import USUAL_CAUTION, fit_matching
+from radocraft.learning._outcome import Outcome
+from radocraft.parts._part import Part
+from radocraft.research.study._domains import DOMAINS, file_of, load_table, read_csv
+from radocraft.research.study._scenarios import FeatureSplit, Scenario, agree_edges, code_shared, split_features
+from radocraft.rows._labelling import label_rows
+from radocraft.rows._ranking import Ranking
+from radocraft.sums._tally import Tally
 
 ALPHAS = np.logspace(-4, 4, 17)
 FOLDS = 3

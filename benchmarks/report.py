@@ -17,8 +17,8 @@ import pyarrow as pa
 from playwright.sync_api import sync_playwright
 
 from radocraft import Contract, Model, Part, craft, learn, open_source, release
-from radocraft.model.record import BlockTable, Coefficient
-from radocraft.report import write_report
+from radocraft.model._record import BlockTable, Coefficient
+from radocraft.pages._report import write_report
 
 FEATURES, BLOCKS, CODES = 200, 50_000, 29
 

@@ -66,7 +66,9 @@ def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def contract() -> str:
     """The fields of a contract."""
-    from radocraft import Contract, features, labels
+    from radocraft import Contract
+    from radocraft.contract import _features as features
+    from radocraft.contract import _labels as labels
 
     module = _module_of(Contract)
     text = ["# Contract\n", _module_text(module)]
@@ -81,7 +83,7 @@ def contract() -> str:
 
 
 def _labels(module: Any) -> Iterator[tuple[str, type[BaseModel]]]:
-    from radocraft.features import Agreed
+    from radocraft.contract._features import Agreed
 
     for name, model in vars(module).items():
         own = inspect.isclass(model) and issubclass(model, Agreed) and model.__module__ == module.__name__

@@ -8,10 +8,10 @@ from xml.etree.ElementTree import Element, indent, tostring
 import pyarrow as pa
 
 import radocraft as rc
-from radocraft.gate.noise import Noise
-from radocraft.report.markup import tag
-from radocraft.report.numbers import size
-from radocraft.report.theme import FONTS, LIGHT
+from radocraft.gate._noise import Noise
+from radocraft.pages._markup import tag
+from radocraft.pages._numbers import size
+from radocraft.pages._theme import FONTS, LIGHT
 
 PICTURE = Path(__file__).parent / "assets" / "overview.svg"
 WIDTH, HEIGHT, CARD = 1080.0, 452.0, 312.0

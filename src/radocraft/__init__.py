@@ -1,20 +1,23 @@
 """One model across organisations' tables, with no shared id and no row leaving the building."""
 
-from radocraft.advise import advise
-from radocraft.contract import Contract
-from radocraft.craft import craft
-from radocraft.example import example_peers
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import release
-from radocraft.learn import learn
-from radocraft.model import Model, explain, predict
-from radocraft.parts import Part
-from radocraft.peer import share, share_scores
-from radocraft.report import report
-from radocraft.second_round import recalibrate
-from radocraft.sources import open_source
-from radocraft.tally import Tally
-from radocraft.version import __version__
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from radocraft.files import __version__
+
+if TYPE_CHECKING:
+    from radocraft.contract import Contract
+    from radocraft.demo import example_peers
+    from radocraft.gate import Policy, release
+    from radocraft.learning import advise, learn, recalibrate
+    from radocraft.model import Model, explain, predict
+    from radocraft.pages import report
+    from radocraft.parts import Part
+    from radocraft.peer import share, share_scores
+    from radocraft.rows import craft, open_source
+    from radocraft.sums import Tally
 
 __all__ = [
     "Contract",
@@ -36,3 +39,29 @@ __all__ = [
     "share",
     "share_scores",
 ]
+
+_ROOMS = {
+    "contract": ("Contract",),
+    "sums": ("Tally",),
+    "gate": ("Policy", "release"),
+    "rows": ("craft", "open_source"),
+    "parts": ("Part",),
+    "model": ("Model", "explain", "predict"),
+    "peer": ("share", "share_scores"),
+    "learning": ("advise", "learn", "recalibrate"),
+    "pages": ("report",),
+    "demo": ("example_peers",),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its room; rooms are opened when they are needed."""
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'radocraft' has no attribute '{name}'")
+    return getattr(import_module(f"radocraft.{_ROOM_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """What a user needs, nothing else."""
+    return __all__

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from radocraft.gate.noise import Noise
+from radocraft.gate._noise import Noise
 
 
 @dataclass

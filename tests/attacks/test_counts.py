@@ -12,8 +12,8 @@ import pytest
 from tests.property.worlds import finest_cell
 
 from radocraft import Contract, Part, Policy, craft, release
-from radocraft.cells import Cells, standardise
-from radocraft.tally import Tally
+from radocraft.sums._cells import Cells, standardise
+from radocraft.sums._tally import Tally
 
 TEXT = """
 name = "risk"

@@ -19,15 +19,14 @@ import pytest
 from scipy.stats import rankdata
 
 from radocraft import Contract, Policy
-from radocraft.arrays import add_up
-from radocraft.bounds import GRID, Bounding, Bounds
-from radocraft.encoding import moment_labels
-from radocraft.gate import release as gate
-from radocraft.gate import units
-from radocraft.gate.account import auc_of
-from radocraft.gate.noise import Noise
-from radocraft.gate.units import Histogram, settle_units
-from radocraft.tally import Tally
+from radocraft.contract._columns import moment_labels
+from radocraft.gate import _release as gate
+from radocraft.gate import _units as units
+from radocraft.gate._account import auc_of
+from radocraft.gate._noise import Noise
+from radocraft.gate._units import Histogram, settle_units
+from radocraft.sums._bounds import GRID, Bounds
+from radocraft.sums._tally import Tally
 
 TRIALS = 2500
 """With the row, and as many without it."""

@@ -29,12 +29,13 @@ from tests.unit.parts.releases import LABELS, agreed, make
 
 import radocraft as rc
 from radocraft.cli import main
-from radocraft.contract import Contract
+from radocraft.contract._contract import Contract
+from radocraft.demo._example import CONTRACT as EXAMPLE
 from radocraft.errors import AwaitsReview, ContractMismatch, FileError, Tampered
-from radocraft.example import CONTRACT as EXAMPLE
-from radocraft.parts import Part, public_key, sign
-from radocraft.parts.footer import WORDS
-from radocraft.parts.part import _hash
+from radocraft.parts import _sign as sign
+from radocraft.parts._footer import WORDS
+from radocraft.parts._part import Part, _hash
+from radocraft.parts._sign import public_key
 
 HEAD = "0" * 64
 MADE = make()

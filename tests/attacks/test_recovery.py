@@ -4,14 +4,16 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from radocraft.policy import Policy, release
-from radocraft.policy.limits import Counts, Limits
 from radocraft.policy.recoding import recode, released_groups
-from radocraft.policy.rolling import rolled_up
 from tests.property.worlds import World, agree, finest_cell, random_values
 
-from radocraft.cells import Cells, standardise
-from radocraft.parts import Part
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import release
+from radocraft.gate._rolling import rolled_up
+from radocraft.ledger._lines import Limits
+from radocraft.parts._part import Part
+from radocraft.peer._counting import Counts
+from radocraft.sums._cells import Cells, standardise
 
 LIMIT = 10
 

@@ -14,12 +14,12 @@ from tests.attacks.tape import Recording, Replaying, Tape
 from tests.attacks.worlds import HEAD, LABELS, passed, rich_contract, rich_table, without
 
 from radocraft import Part, Policy, craft, release
-from radocraft.bounds import GRID, Bounds
-from radocraft.cells import ROLLED
 from radocraft.errors import PolicyRefusal
-from radocraft.gate import release as gate
-from radocraft.gate import signatures
-from radocraft.gate.release import Release
+from radocraft.gate import _release as gate
+from radocraft.gate import _signatures as signatures
+from radocraft.gate._release import Release
+from radocraft.sums._bounds import GRID, Bounds
+from radocraft.sums._cells import ROLLED
 
 TABLE = rich_table()
 POLICIES = {
@@ -106,7 +106,7 @@ def test_a_person_with_all_rows(most):
 
 def test_a_person_with_more_rows_than_a_sample_has_room_for(monkeypatch):
     """Whoever is taken out makes room in it: for as many rows of others as were counted, and no more."""
-    monkeypatch.setattr("radocraft.settle._SAMPLE", 120)
+    monkeypatch.setattr("radocraft.rows._constants._SAMPLE", 120)
     many = pa.concat_tables([TABLE.slice(0, 1)] * 100 + [TABLE])
     policy = Policy(unit="person", person="who")
     whole, rest, tape = pair(many, range(103), rich_contract(), policy)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from radocraft.policy import gate
 
 from radocraft import Contract, Part, Policy, craft, release
-from radocraft.cells import Cells
+from radocraft.sums._cells import Cells
 
 CONTRACT = Contract.parse("""
 name = "risk"

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from radocraft import Contract, Part, Policy, craft, release
-from radocraft.cells import Cells
-from radocraft.gate.noise import Noise
-from radocraft.gate.release import Release
-from radocraft.tally import Tally
+from radocraft.gate._noise import Noise
+from radocraft.gate._release import Release
+from radocraft.sums._cells import Cells
+from radocraft.sums._tally import Tally
 
 EXACT = Policy.exact(10)
 DEFAULT = Policy()

@@ -8,7 +8,7 @@ from benchmarks.report import BLOCKS, FEATURES, large_model
 from tests.browser.conftest import Open
 from tests.unit.report.models import learned, renamed
 
-from radocraft.report import write_report
+from radocraft.pages._report import write_report
 
 pytestmark = pytest.mark.xdist_group("browser")  # one worker runs them all, so that the browser starts once
 

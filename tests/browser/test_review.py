@@ -8,13 +8,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Page
-from radocraft.offer import let_go, make_release, pending_path
-from radocraft.privacy.ledger import Ledger
-from radocraft.privacy.pending import Pending
+from radocraft.offer import let_go, make_release
 from tests.browser.conftest import Open
 
 from radocraft import Part, Policy, example_peers
-from radocraft.review import ReviewServer
+from radocraft.ledger._ledger import Ledger
+from radocraft.pages._server import ReviewServer
+from radocraft.peer._pending import Pending, pending_path
 
 pytestmark = pytest.mark.xdist_group("browser")  # one worker runs them all, so that the browser starts once
 

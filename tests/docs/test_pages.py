@@ -12,7 +12,7 @@ from tests.docs.warm import warm_command
 from tests.engines.conftest import Cluster
 
 from radocraft import Contract, share
-from radocraft.example import example_people, write_example
+from radocraft.demo._example import example_people, write_example
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "reference" not in path.parts)
 OWN_TESTS = {"tutorial.md", "postgres.md", "spark.md"}

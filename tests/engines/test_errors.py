@@ -11,7 +11,7 @@ from tests.engines.test_same_tally import in_postgres
 
 from radocraft import Contract, craft
 from radocraft.errors import DataError, SourceError, WrongType
-from radocraft.sources import open_source
+from radocraft.rows.engines._opening import open_source
 
 CONTRACT = Contract.parse("""
 name = "small"

@@ -5,13 +5,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from radocraft.policy.private import Spend, noisy_blocks
+from radocraft.policy.private import noisy_blocks
 from radocraft.policy.rules import Privacy
-from radocraft.privacy.bounded import COARSE, GRID, Bounded, craft_bounded
+from radocraft.privacy.bounded import COARSE, Bounded, craft_bounded
 from tests.engines.test_same_tally import hold
 
 from radocraft import Contract
-from radocraft.encoding import summed_columns
+from radocraft.contract._columns import summed_columns
+from radocraft.gate._account import Spend
+from radocraft.sums._bounds import GRID
 
 CONTRACT = Contract.parse("""
 name = "visits"

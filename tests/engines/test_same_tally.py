@@ -18,10 +18,11 @@ from tests.engines import worlds
 from tests.engines.worlds import CONTRACT, Exact, assert_exact
 
 from radocraft import Contract, craft
-from radocraft.cells import standardise
-from radocraft.craft import relabelled
-from radocraft.ranking import Ranking
-from radocraft.sources import Source, open_source
+from radocraft.rows._craft import relabelled
+from radocraft.rows._ranking import Ranking
+from radocraft.rows.engines._base import Source
+from radocraft.rows.engines._opening import open_source
+from radocraft.sums._cells import standardise
 
 ENGINES = ("arrow", "csv", "duckdb", "pandas", "parquet", "polars", "postgres", "spark")
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from radocraft.cli import main
-from radocraft.example import write_example
+from radocraft.demo._example import write_example
 
 
 class Ran:

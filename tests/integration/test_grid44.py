@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from tests.unit.study.data import needs_data
 
-from radocraft.learners.completion import complete
-from radocraft.learners.matching import Ridge, generalised_cross_validation
-from radocraft.metrics import error_rate
-from radocraft.study.cell import Cell, Record, folds_of
-from radocraft.study.methods import agree_contract, design_matrix, merged_blocks
-from radocraft.study.presets import PRESETS
-from radocraft.study.results import read_results
-from radocraft.study.run import run_study
-from radocraft.study.summary import summarise
+from radocraft.learning._completion import complete
+from radocraft.learning._matching import Ridge, generalised_cross_validation
+from radocraft.learning._metrics import error_rate
+from radocraft.research.study._cell import Cell, Record, folds_of
+from radocraft.research.study._methods import agree_contract, design_matrix, merged_blocks
+from radocraft.research.study._presets import PRESETS
+from radocraft.research.study._results import read_results
+from radocraft.research.study._run import run_study
+from radocraft.research.study._summary import summarise
 
 CAUTIONS = (0.0, 0.25)
 

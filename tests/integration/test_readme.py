@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from radocraft.demo import demo
-from radocraft.version import __version__
+from radocraft import __version__
+from radocraft.demo._demo import demo
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 

@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
-from radocraft.privacy.ledger import Ledger
-from radocraft.privacy.pending import Pending
 from tests.integration.test_cli import example, run  # noqa: F401
 
-from radocraft.parts import Part
-from radocraft.review.page import Form, review_page
+from radocraft.ledger._ledger import Ledger
+from radocraft.pages._review import Form, review_page
+from radocraft.parts._part import Part
+from radocraft.peer._pending import Pending
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from radocraft import Contract, craft, open_source
 from radocraft.errors import DataError
-from radocraft.sources.base import ROWS
-from radocraft.sources.embedded import DuckDBSource
+from radocraft.rows.engines._base import ROWS
+from radocraft.rows.engines._embedded import DuckDBSource
 
 SHARED = 60
 CONTRACT = f"""

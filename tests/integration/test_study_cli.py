@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from radocraft.cli.study import app
 from radocraft.errors import StudyError
-from radocraft.study.presets import PRESETS
+from radocraft.research.study._presets import PRESETS
 
 run = CliRunner().invoke
 

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from tests.docs.warm import warm_command
 
 from radocraft.cli import app
-from radocraft.example import write_example
+from radocraft.demo._example import write_example
 
 WAITING = {("peer", "serve"), ("peer", "push")}  # they run until they are stopped, and print no result
 COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-9][0-9;]*m")

@@ -7,13 +7,13 @@ from sklearn.linear_model import Ridge as Reference
 
 from radocraft import Contract, Part, Policy, learn, share
 from radocraft.arrays import Floats, Ints
-from radocraft.blocks import Blocks, merge, merge_cells
-from radocraft.cells import standardise
 from radocraft.errors import ContractError
-from radocraft.learners.completion import complete
-from radocraft.learners.drl import block_rados
-from radocraft.learners.matching import fit_matching
-from radocraft.tally import Tally
+from radocraft.learning._blocks import Blocks, merge, merge_cells
+from radocraft.learning._completion import complete
+from radocraft.learning._drl import block_rados
+from radocraft.learning._matching import fit_matching
+from radocraft.sums._cells import standardise
+from radocraft.sums._tally import Tally
 
 UNITS = '{ kind = "numeric", centre = 0, scale = 1 }'
 THREE = Contract.parse(f"""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radocraft.contract import Contract
+from radocraft.contract._contract import Contract
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=8)
 NUMBERS = st.integers(-50, 50) | st.floats(-50, 50)

@@ -17,15 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, assert_same_cells, worlds
 
-from radocraft.blocks import merge
-from radocraft.cells import Cells, standardise
-from radocraft.craft import craft
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import release
-from radocraft.learners import fit_drl, fit_matching
-from radocraft.parts import Part
-from radocraft.sources import open_source
-from radocraft.tally import Tally
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import release
+from radocraft.learning._blocks import merge
+from radocraft.learning._drl import fit_drl
+from radocraft.learning._matching import fit_matching
+from radocraft.parts._part import Part
+from radocraft.rows._craft import craft
+from radocraft.rows.engines._opening import open_source
+from radocraft.sums._cells import Cells, standardise
+from radocraft.sums._tally import Tally
 
 FEW = settings(max_examples=12)
 WORLDS = worlds("G", missing=True, rows=(4, 50))

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radocraft import Contract, Part, Policy, craft, learn, share
-from radocraft.cells import standardise
-from radocraft.craft import relabelled
-from radocraft.encoding import Reader
 from radocraft.errors import ContractMismatch, DataError, PolicyRefusal
-from radocraft.labelling import label_rows, solve, whole_counts
-from radocraft.ledger import Ledger
-from radocraft.ranking import Ranking
-from radocraft.shift import Shift
-from radocraft.sources import open_source
-from radocraft.stream import stream_totals
-from radocraft.totals import ask_blocks
+from radocraft.ledger._ledger import Ledger
+from radocraft.rows._craft import relabelled
+from radocraft.rows._encoding import Reader
+from radocraft.rows._labelling import label_rows, solve, whole_counts
+from radocraft.rows._ranking import Ranking
+from radocraft.rows._shift import Shift
+from radocraft.rows._stream import stream_totals
+from radocraft.rows._totals import ask_blocks
+from radocraft.rows.engines._opening import open_source
+from radocraft.sums._cells import standardise
 
 TEXT = """
 name = "one label"

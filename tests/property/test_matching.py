@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, random_values, ridge, ridge_loss, tiny_worlds, worlds
 
-from radocraft.learners.completion import complete
-from radocraft.learners.matching import Ridge, fit_matching
+from radocraft.learning._completion import complete
+from radocraft.learning._matching import Ridge, fit_matching
 
 ALPHAS = st.sampled_from([1e-3, 0.1, 1.0])
 CAUTIONS = st.sampled_from([0.0, 0.25, 0.5, 1.0])

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from tests.property.worlds import agree, finest_cell, worlds
 
 from radocraft.arrays import Ints
-from radocraft.blocks import merge_cells
-from radocraft.cells import ROLLED, Cells
-from radocraft.encoding import moment_labels
+from radocraft.contract._columns import moment_labels
 from radocraft.errors import LearnError
+from radocraft.learning._blocks import merge_cells
+from radocraft.sums._cells import ROLLED, Cells
 
 
 def cells_of(peer: str, contract, codes: Ints, labels: Ints, rng: np.random.Generator) -> Cells:

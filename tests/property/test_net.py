@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radocraft.errors import NetworkError, RadocraftError
-from radocraft.net import messages
-from radocraft.net.chunks import Incoming, cut
-from radocraft.net.identity import Claim
-from radocraft.net.messages import Message, Request
+from radocraft.net import _messages as messages
+from radocraft.net._chunks import Incoming, cut
+from radocraft.net._identity import Claim
+from radocraft.net._messages import Message, Request
 
 KINDS = [kind for kind in vars(messages).values() if isinstance(kind, type) and issubclass(kind, Message)]
 JSON = st.recursive(

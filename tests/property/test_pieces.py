@@ -12,14 +12,14 @@ from tests.property.worlds import worlds
 from tests.unit import test_classes, test_numbers
 
 from radocraft import Contract, learn
-from radocraft import blocks as module
 from radocraft.arrays import Floats
-from radocraft.blocks import Blocks
-from radocraft.learners.drl import in_folds
-from radocraft.learners.fit import Fit, Layout
-from radocraft.learners.matching import fit_matching
-from radocraft.learners.products import Products, coordinates
-from radocraft.population import Population
+from radocraft.learning import _blocks as module
+from radocraft.learning._blocks import Blocks
+from radocraft.learning._drl import in_folds
+from radocraft.learning._fit import Fit, Layout
+from radocraft.learning._matching import fit_matching
+from radocraft.learning._population import Population
+from radocraft.learning._products import Products, coordinates
 
 SIZES = st.integers(1, 9)
 

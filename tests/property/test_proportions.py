@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radocraft import Contract, Part, Policy, craft, explain, learn, release, share
-from radocraft.adjusted import Groups, Trust, adjusted
 from radocraft.arrays import Floats, Ints
-from radocraft.blocks import merge
-from radocraft.cells import Cells
 from radocraft.errors import ContractError, LearnError, MissingColumn
-from radocraft.gate.noise import Noise
-from radocraft.learners.completion import complete
-from radocraft.learners.matching import Ridge, fit_matching
-from radocraft.outcome import Outcome
-from radocraft.proportions import laplacian_means, mean_map, proportions, spread, with_labels
+from radocraft.gate._noise import Noise
+from radocraft.learning._blocks import merge
+from radocraft.learning._completion import complete
+from radocraft.learning._matching import Ridge, fit_matching
+from radocraft.learning._outcome import Outcome
+from radocraft.sums._adjusted import Groups, Trust, adjusted
+from radocraft.sums._cells import Cells
+from radocraft.sums._proportions import laplacian_means, mean_map, proportions, spread, with_labels
 
 TEXT = """
 name = "one label"

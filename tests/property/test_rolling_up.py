@@ -6,15 +6,15 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from tests.property.worlds import World, finest_cell, worlds
 
-from radocraft.blocks import Blocks, merge_cells
-from radocraft.cells import ROLLED, standardise
-from radocraft.craft import craft_rows
 from radocraft.errors import PolicyRefusal
-from radocraft.gate.noise import Noise
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import release
-from radocraft.gate.rolling import rolled_up
-from radocraft.learners.completion import complete
+from radocraft.gate._noise import Noise
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import release
+from radocraft.gate._rolling import rolled_up
+from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._completion import complete
+from radocraft.rows._craft import craft_rows
+from radocraft.sums._cells import ROLLED, standardise
 
 MIN_ROWS = st.sampled_from([1, 2, 3, 4, 5, 7, 10, 15, 50])
 SETTINGS = [("VP", False), ("VP", True), ("G", False), ("G", True)]

@@ -12,16 +12,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sqlglot import exp
 
 from radocraft import Contract, craft
-from radocraft.bounds import Bounds
-from radocraft.craft import bounded
-from radocraft.encoding import Reader
-from radocraft.expressions import binned, coded, counted, number, stepped
-from radocraft.grid import Grid
-from radocraft.shift import Shift
-from radocraft.sources import open_source
-from radocraft.sources.base import ROWS
-from radocraft.stream import Feed, Running, add_batches, stream_totals, streams
-from radocraft.totals import ask_blocks, ask_totals
+from radocraft.rows._craft import bounded
+from radocraft.rows._encoding import Reader
+from radocraft.rows._expressions import binned, coded, counted, number, stepped
+from radocraft.rows._grid import Grid
+from radocraft.rows._shift import Shift
+from radocraft.rows._stream import Feed, Running, add_batches, stream_totals, streams
+from radocraft.rows._totals import ask_blocks, ask_totals
+from radocraft.rows.engines._base import ROWS
+from radocraft.rows.engines._opening import open_source
+from radocraft.sums._bounds import Bounds
 
 CONTRACT = Contract.parse("""
 name = "stream"

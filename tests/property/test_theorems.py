@@ -11,12 +11,12 @@ from tests.property.worlds import World, agree, random_values, ridge, tiny_world
 
 from radocraft import Contract, Policy, share
 from radocraft.arrays import Floats, Ints
-from radocraft.blocks import merge, merge_cells
-from radocraft.cells import standardise
 from radocraft.errors import OneClass
-from radocraft.learners.drl import Rados, block_rados, fit_drl, weighted
-from radocraft.learners.fit import Layout
-from radocraft.losses import m_loss, square_loss
+from radocraft.learning._blocks import merge, merge_cells
+from radocraft.learning._drl import Rados, block_rados, fit_drl, weighted
+from radocraft.learning._fit import Layout
+from radocraft.learning._losses import m_loss, square_loss
+from radocraft.sums._cells import standardise
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -16,13 +16,13 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from radocraft.arrays import Floats, Ints, add_up
-from radocraft.blocks import Blocks, merge, merge_cells
-from radocraft.cells import ROLLED, Cells, standardise
-from radocraft.contract import Contract
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import release
-from radocraft.parts import Part
-from radocraft.tally import Tally
+from radocraft.contract._contract import Contract
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import release
+from radocraft.learning._blocks import Blocks, merge, merge_cells
+from radocraft.parts._part import Part
+from radocraft.sums._cells import ROLLED, Cells, standardise
+from radocraft.sums._tally import Tally
 
 
 @dataclass(frozen=True)

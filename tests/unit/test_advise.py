@@ -7,11 +7,10 @@ import pyarrow as pa
 import pytest
 
 from radocraft import Contract, Part, Policy, advise, craft, release
-from radocraft.advise import Advice, best_order, leanest
-from radocraft.blocks import merge, merge_cells
-from radocraft.cells import ROLLED
-from radocraft.learners import fit_matching
-from radocraft.learners.matching import Ridge
+from radocraft.learning._advise import Advice, best_order, leanest
+from radocraft.learning._blocks import merge, merge_cells
+from radocraft.learning._matching import Ridge, fit_matching
+from radocraft.sums._cells import ROLLED
 
 TEXT = """
 name = "n"

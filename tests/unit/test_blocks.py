@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.property.worlds import World, agree
 
-from radocraft.blocks import merge
-from radocraft.cells import ROLLED
-from radocraft.contract import Contract
+from radocraft.contract._contract import Contract
 from radocraft.errors import ContractMismatch, LearnError
+from radocraft.learning._blocks import merge
+from radocraft.sums._cells import ROLLED
 
 
 def world_of(contract: Contract, held: list[list[int]], seed: int = 0, rows: int = 40) -> World:

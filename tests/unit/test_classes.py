@@ -10,11 +10,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
 
 from radocraft import Contract, Model, Part, Policy, advise, craft, learn, predict, release, share
+from radocraft.contract._words import describe_contract
+from radocraft.demo._example import CONTRACT as EXAMPLE
 from radocraft.errors import ContractError, LearnError, PolicyRefusal, UnknownLabel
-from radocraft.example import CONTRACT as EXAMPLE
-from radocraft.model.output import write_scores
-from radocraft.sources import open_source
-from radocraft.wording import describe_contract
+from radocraft.model._output import write_scores
+from radocraft.rows.engines._opening import open_source
 
 THREE = Contract.parse("""
 name = "kinds"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from radocraft.contract import Contract, check_contract
+from radocraft.contract._contract import Contract, check_contract
+from radocraft.contract._features import Shared, interval, show
 from radocraft.errors import ContractError, FileError
-from radocraft.features import Shared, interval, show
 
 GOOD = """
 name = "default within a year"

@@ -7,7 +7,7 @@ from radocraft.policy.rules import Privacy
 from scipy.stats import chi2_contingency
 
 from radocraft import Contract, Model, Part, Policy, craft, learn, make_release, release, report
-from radocraft.differences import g_test
+from radocraft.learning._differences import g_test
 
 CONTRACT = Contract.parse("""
 name = "who"

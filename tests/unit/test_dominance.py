@@ -8,8 +8,8 @@ from radocraft.policy.limits import dominated
 from radocraft.policy.rules import Dominance
 
 from radocraft import Contract, Policy, craft, release
-from radocraft.cells import ROLLED
 from radocraft.errors import PolicyRefusal
+from radocraft.sums._cells import ROLLED
 
 CONTRACT = Contract.parse("""
 name = "risk"

@@ -3,12 +3,12 @@
 import pyarrow as pa
 import pytest
 
-from radocraft.contract import Contract
-from radocraft.draft import draft_contract
+from radocraft.contract._contract import Contract
+from radocraft.contract._draft import draft_contract
+from radocraft.contract._words import describe_contract
+from radocraft.demo._example import CONTRACT, example_peers
 from radocraft.errors import ContractError
-from radocraft.example import CONTRACT, example_peers
-from radocraft.profile import profile
-from radocraft.wording import describe_contract
+from radocraft.rows._profile import profile
 
 BANK = pa.table({"bad": [0, 1] * 20, "age": list(range(40)), "income": [1.5] * 40, "job": ["clerk"] * 40})
 SHOP = pa.table({"bad": [0, 1] * 20, "age": list(range(40)), "visits of": [1] * 40, "vip": [True] * 40})

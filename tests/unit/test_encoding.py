@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from radocraft.contract import Contract
-from radocraft.encoding import Column, Reader, private_columns
-from radocraft.features import Boolean, Categorical, Numeric, Shared
-from radocraft.sources import open_source
-from radocraft.sources.base import ROWS
+from radocraft.contract._columns import Column, private_columns
+from radocraft.contract._contract import Contract
+from radocraft.contract._features import Boolean, Categorical, Numeric, Shared
+from radocraft.rows._encoding import Reader
+from radocraft.rows.engines._base import ROWS
+from radocraft.rows.engines._opening import open_source
 
 NAN = float("nan")
 

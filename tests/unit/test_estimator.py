@@ -3,13 +3,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from radocraft.policy import Policy
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from radocraft import Contract, Part, craft, learn, release
-from radocraft.estimator import RadocraftClassifier
+from radocraft.demo._estimator import RadocraftClassifier
+from radocraft.gate._policy import Policy
 
 
 @parametrize_with_checks([RadocraftClassifier()])

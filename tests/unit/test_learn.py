@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from radocraft import Contract, Part, Policy, craft, example_peers, learn, release
+from radocraft.demo._example import CONTRACT, example_people
 from radocraft.errors import LearnError
-from radocraft.example import CONTRACT, example_people
-from radocraft.metrics import auc
+from radocraft.learning._metrics import auc
 
 
 def parts_of(contract: Contract, tables: dict[str, pa.Table], min_rows: int = 10) -> list[Part]:

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from radocraft import Contract, Model, Part, Policy, craft, learn, release
-from radocraft.blocks import merge
 from radocraft.errors import LearnError, MissingColumn, UnknownLabel
-from radocraft.learners.completion import complete
-from radocraft.learners.linked import largest_share, seen
-from radocraft.linkage import read_linked
+from radocraft.learning._blocks import merge
+from radocraft.learning._completion import complete
+from radocraft.learning._linked import largest_share, seen
+from radocraft.learning._linked_rows import read_linked
 
 CONTRACT = Contract.parse(
     """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from radocraft.losses import m_loss, square_loss
+from radocraft.learning._losses import m_loss, square_loss
 
 
 def test_the_square_loss_by_hand():

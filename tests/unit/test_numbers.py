@@ -9,13 +9,13 @@ import pytest
 from sklearn.linear_model import Ridge as Reference
 
 from radocraft import Contract, Model, Part, Policy, craft, learn, predict, release, share
-from radocraft.blocks import merge
-from radocraft.bounds import GRID
+from radocraft.contract._words import describe_contract
 from radocraft.errors import ContractError, LearnError, OneClass, PolicyRefusal, UnknownLabel
-from radocraft.learners.completion import complete
-from radocraft.model.output import write_scores
-from radocraft.sources import open_source
-from radocraft.wording import describe_contract
+from radocraft.learning._blocks import merge
+from radocraft.learning._completion import complete
+from radocraft.model._output import write_scores
+from radocraft.rows.engines._opening import open_source
+from radocraft.sums._bounds import GRID
 
 TEXT = """
 name = "how much"

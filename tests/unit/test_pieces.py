@@ -11,7 +11,7 @@ from radocraft.privacy.bounded import craft_bounded
 
 from radocraft import Contract, Policy, Tally, craft, make_release, open_source
 from radocraft.errors import AlreadyIn, MissingColumn
-from radocraft.pieces import Piece, Rows, piece_of_file, piece_of_table
+from radocraft.sums._pieces import Piece, Rows, piece_of_file, piece_of_table
 
 CONTRACT = Contract.parse("""
 name = "days"

@@ -3,13 +3,14 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from radocraft.policy import Policy, release
 from tests.property.worlds import agree
 
 import radocraft as rc
-from radocraft.cells import ROLLED
 from radocraft.errors import ContractMismatch, OneClass, PolicyError, PolicyRefusal
-from radocraft.tally import Tally
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import release
+from radocraft.sums._cells import ROLLED
+from radocraft.sums._tally import Tally
 
 
 def tally_of(sizes: dict[tuple[int, ...], int], contract, missing: dict[tuple[int, ...], int] | None = None) -> Tally:

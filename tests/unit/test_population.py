@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import norm
 
 from radocraft import Contract, Part, Policy, craft, learn, release
-from radocraft.blocks import merge
-from radocraft.learners import fit_matching
-from radocraft.metrics import auc
-from radocraft.model.record import Estimate
-from radocraft.population import Population
+from radocraft.learning._blocks import merge
+from radocraft.learning._matching import fit_matching
+from radocraft.learning._metrics import auc
+from radocraft.learning._population import Population
+from radocraft.model._record import Estimate
 
 TWO_NORMALS = Contract.parse(
     'name = "n"\nlabel = { column = "y", positive = 1, negative = 0 }\n'

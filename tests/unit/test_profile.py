@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 
 from radocraft import Policy
+from radocraft.contract._outline import Profile
 from radocraft.errors import FileError
-from radocraft.gate.noise import Noise
-from radocraft.profile import Profile, profile
+from radocraft.gate._noise import Noise
+from radocraft.rows._profile import profile
 
 TABLE = pa.table(
     {

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from radocraft.contributors import find_contributors
-from radocraft.policy import Release
 from radocraft.policy.rules import Dominance
 
 from radocraft import Contract, Part, Policy, craft, release
-from radocraft.sources import open_source
+from radocraft.gate._release import Release
+from radocraft.rows.engines._opening import open_source
 
 CONTRACT = Contract.parse(
     'name = "n"\nlabel = { column = "y", positive = 1, negative = 0 }\n'

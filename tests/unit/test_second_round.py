@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from radocraft.policy.bins import joined_bins
-from radocraft.privacy.ledger import Ledger
 from radocraft.telling import Told
 from typer.testing import CliRunner
 
 import radocraft as rc
 from radocraft.cli import app
 from radocraft.errors import ContractMismatch, FileError, LearnError, PolicyRefusal
-from radocraft.metrics import auc, error_rate
-from radocraft.second_round import count_scores
+from radocraft.learning._metrics import auc, error_rate
+from radocraft.ledger._ledger import Ledger
+from radocraft.peer._counting import count_scores
 
 SKEWED = rc.Contract.parse("""
 name = "skewed"

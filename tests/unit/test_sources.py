@@ -12,9 +12,9 @@ import pytest
 from sqlglot import exp
 
 from radocraft.errors import DataError, EmptyTable, FileError
-from radocraft.expressions import number
-from radocraft.sources import Source, open_source
-from radocraft.sources.base import ROWS
+from radocraft.rows._expressions import number
+from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows.engines._opening import open_source
 
 TABLE = pa.table({"n": [1, 2, 3], "t": ["a", "b", None]})
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
 from radocraft import Contract, Model, Part, Tally, craft, learn, release
-from radocraft.encoding import private_columns
+from radocraft.contract._columns import private_columns
+from radocraft.contract._splines import spline_columns
 from radocraft.errors import ContractError, ContractMismatch
-from radocraft.settle import rounded, units
-from radocraft.splines import spline_columns
+from radocraft.rows._constants import rounded, units
 
 CURVED = """
 name = "curved"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from radocraft.errors import FileError
-from radocraft.storage import writing
+from radocraft.files import writing
 
 FULL = """
 import resource, sys

@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as hnp
 from tests.property.worlds import agree, worlds
 
 from radocraft.errors import ContractMismatch, FileError
-from radocraft.tally import Tally, second_moments
+from radocraft.sums._moments import second_moments
+from radocraft.sums._tally import Tally
 
 VALUES = hnp.arrays(
     np.float64,

@@ -24,7 +24,7 @@ from radocraft.cli.review import review
 from radocraft.cli.second_round import recalibrate, scores
 from radocraft.cli.terminal import fail, interruption, out
 from radocraft.errors import RadocraftError
-from radocraft.version import __version__
+from radocraft.files import __version__
 
 app = typer.Typer(
     name="radocraft",

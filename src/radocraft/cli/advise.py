@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.advise import Advice, best_order, leanest
-from radocraft.advise import advise as advise_keys
 from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress
 from radocraft.contract import Contract
-from radocraft.learners.matching import USUAL_CAUTION
+from radocraft.learning import USUAL_CAUTION, Advice, best_order, leanest
+from radocraft.learning import advise as advise_keys
 
 
 def advise(

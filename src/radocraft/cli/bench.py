@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.bench import CODES, Codec, against_linkage, against_reading, against_scan
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.report.numbers import size
+from radocraft.pages import size
+from radocraft.research import CODES, Codec, against_linkage, against_reading, against_scan
 
 app = typer.Typer(help="What crafting and learning cost on this machine.", no_args_is_help=True)
 

@@ -15,16 +15,12 @@ from radocraft.cli.peer import IdentityFolder, MetricsPort, split
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch
-from radocraft.histograms import Histograms
-from radocraft.learn import learn as learn_model
-from radocraft.model import Model
-from radocraft.net.chunks import sha256_of
-from radocraft.net.collection import Wanted
-from radocraft.net.collector import Collector
-from radocraft.net.identity import Identity
-from radocraft.net.metrics import serve_metrics
-from radocraft.second_round import check_single, recalibrate
-from radocraft.storage import writing
+from radocraft.files import writing
+from radocraft.learning import learn as learn_model
+from radocraft.learning import recalibrate
+from radocraft.model import Model, check_single, identity
+from radocraft.net import Collector, Identity, Wanted, serve_metrics, sha256_of
+from radocraft.parts import Histograms
 
 _MAILBOX = "mailbox"
 Learn = Callable[[dict[str, Path]], Model]
@@ -103,7 +99,7 @@ def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Le
         raise typer.BadParameter(f"The second round asks every peer of the model: {', '.join(model.peers)}.")
 
     def check(file: Path, peer: str) -> None:
-        Histograms.load(file).check(peer, model)
+        Histograms.load(file).check(peer, identity(model))
 
     def learn(files: dict[str, Path]) -> Model:
         return recalibrate(model, [Histograms.load(file) for file in files.values()])

@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mistakes
-from radocraft.contract import Contract, check_contract
-from radocraft.draft import draft_contract
+from radocraft.contract import Contract, Profile, check_contract, describe_contract, draft_contract
 from radocraft.errors import ContractError
-from radocraft.profile import Profile, profile
-from radocraft.storage import write_draft
-from radocraft.wording import describe_contract
+from radocraft.files import write_draft
+from radocraft.rows import profile
 
 app = typer.Typer(help="Draft, check and explain the contract between the peers.", no_args_is_help=True)
 

@@ -9,15 +9,13 @@ import typer
 
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json, progress
 from radocraft.contract import Contract
-from radocraft.gate.policy import Policy
-from radocraft.gate.words import describe_rows
-from radocraft.net.identity import Identity
+from radocraft.gate import Policy, describe_rows
+from radocraft.net import Identity
+from radocraft.pages import size
 from radocraft.parts import Part
 from radocraft.peer import share, table_name_of
-from radocraft.pieces import Bound
-from radocraft.report.numbers import size
-from radocraft.sources import open_source
-from radocraft.tally import Tally
+from radocraft.rows import open_source
+from radocraft.sums import Bound, Tally
 
 
 def craft(

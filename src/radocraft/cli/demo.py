@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json, progress
-from radocraft.report.numbers import size
+from radocraft.pages import size
 
 if TYPE_CHECKING:
     from radocraft.demo import World

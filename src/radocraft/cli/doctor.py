@@ -10,7 +10,7 @@ import typer
 
 from radocraft.cli.peer import IdentityFolder, split
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.net.doctor import examine
+from radocraft.net import examine
 
 _STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.example import write_example
+from radocraft.demo import write_example
 
 
 def example(

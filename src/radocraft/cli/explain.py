@@ -10,11 +10,10 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.labels import Number
-from radocraft.model import Explanation, Model
+from radocraft.contract import Number
+from radocraft.model import Estimate, Explanation, Model, Outlook, Validated, Weight
 from radocraft.model import explain as explain_model
-from radocraft.model.record import Estimate, Outlook, Validated, Weight
-from radocraft.report.numbers import each, signed
+from radocraft.pages import each, signed
 
 _IN_UNITS = "in the units of the label"
 

@@ -9,8 +9,7 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.net.authority import init_authority, issue, revoke, rotate
-from radocraft.net.identity import Identity, adopt, digest
+from radocraft.net import Identity, adopt, digest, init_authority, issue, revoke, rotate
 
 app = typer.Typer(help="Who you are on the network: certificates and tokens.", no_args_is_help=True)
 

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
 from radocraft.contract import Contract
-from radocraft.gate.words import describe_rows
+from radocraft.gate import describe_rows
+from radocraft.pages import size
 from radocraft.parts import Part
-from radocraft.report.numbers import size
 
 
 def inspect(

@@ -11,8 +11,8 @@ import typer
 from radocraft.cli.explain import print_certificate, print_effects, print_validation
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json
 from radocraft.contract import Contract
-from radocraft.gate.words import describe_rows
-from radocraft.learn import learn as learn_model
+from radocraft.gate import describe_rows
+from radocraft.learning import learn as learn_model
 
 
 class Method(StrEnum):

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
 from radocraft.errors import FileError
-from radocraft.gate.account import epsilon_of
+from radocraft.gate import epsilon_of
 from radocraft.ledger import Budget, History, Leaving, Ledger, Limits, Line
 
 

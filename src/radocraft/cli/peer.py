@@ -14,13 +14,10 @@ import typer
 from radocraft.cli.terminal import err
 from radocraft.contract import Contract
 from radocraft.errors import IdentityError
-from radocraft.gate.policy import Policy
-from radocraft.net.identity import Identity
-from radocraft.net.members import Member
-from radocraft.net.push import Pusher
-from radocraft.net.station import Station
+from radocraft.gate import Policy
+from radocraft.net import Identity, Member, Pusher, Station
 from radocraft.peer import Responder, table_name_of
-from radocraft.sources import open_source
+from radocraft.rows import open_source
 
 app = typer.Typer(help="A peer on the network: it answers requests by its own policy.", no_args_is_help=True)
 

@@ -9,9 +9,8 @@ import typer
 
 from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mistakes
 from radocraft.errors import PolicyError
-from radocraft.gate.policy import Policy, check_policy, draft_policy
-from radocraft.gate.words import describe_policy
-from radocraft.storage import write_draft
+from radocraft.files import write_draft
+from radocraft.gate import Policy, check_policy, describe_policy, draft_policy
 
 app = typer.Typer(help="Draft, check and explain a peer's policy: what may leave.", no_args_is_help=True)
 PolicyFile = Annotated[Path, typer.Argument(help="The policy file.")]

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from radocraft.cli.terminal import Json, can_be_written, out, print_json, progress
-from radocraft.model import Model
-from radocraft.model.output import write_scores
-from radocraft.sources import open_source
+from radocraft.model import Model, write_scores
+from radocraft.rows import open_source
 
 
 def predict(

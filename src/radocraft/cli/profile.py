@@ -9,9 +9,9 @@ import typer
 from rich.table import Table
 
 from radocraft.cli.terminal import Json, out, print_json
-from radocraft.gate.policy import Policy
-from radocraft.profile import profile as profile_table
-from radocraft.sources import open_source
+from radocraft.gate import Policy
+from radocraft.rows import open_source
+from radocraft.rows import profile as profile_table
 
 
 def profile(

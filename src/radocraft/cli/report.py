@@ -9,8 +9,7 @@ import typer
 
 from radocraft.cli.terminal import Json, out, print_json
 from radocraft.model import Model
-from radocraft.report import write_report
-from radocraft.report.numbers import size
+from radocraft.pages import size, write_report
 
 
 def report(

@@ -11,11 +11,10 @@ from rich.table import Table
 
 from radocraft.cli.inspect import print_part
 from radocraft.cli.terminal import Json, err, out, print_json
-from radocraft.histograms import Histograms
 from radocraft.ledger import Verdict
-from radocraft.parts import Part
+from radocraft.pages import ReviewServer
+from radocraft.parts import Histograms, Part
 from radocraft.peer import Conclusion, Pending, conclude
-from radocraft.review import ReviewServer
 
 
 def review(

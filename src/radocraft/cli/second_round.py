@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from radocraft.cli.terminal import Json, can_be_written, err, out, print_json
-from radocraft.gate.policy import Policy
-from radocraft.histograms import BINS, Histograms
+from radocraft.gate import Policy
+from radocraft.learning import recalibrate as recalibrate_model
 from radocraft.model import Model
+from radocraft.pages import size
+from radocraft.parts import BINS, Histograms
 from radocraft.peer import share_scores
-from radocraft.report.numbers import size
-from radocraft.second_round import recalibrate as recalibrate_model
 
 
 def scores(

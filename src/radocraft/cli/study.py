@@ -12,12 +12,18 @@ from rich.box import MARKDOWN
 from rich.table import Column, Table
 
 from radocraft.cli.terminal import Json, err, out, print_json, progress
-from radocraft.study.compare import compare as compare_claims
-from radocraft.study.figures import draw_figures
-from radocraft.study.presets import PRESETS, preset_named
-from radocraft.study.results import read_results
-from radocraft.study.run import run_study
-from radocraft.study.summary import Line, closest_choices, readings, summarise
+from radocraft.research import (
+    PRESETS,
+    Line,
+    closest_choices,
+    draw_figures,
+    preset_named,
+    read_results,
+    readings,
+    run_study,
+    summarise,
+)
+from radocraft.research import compare as compare_claims
 
 app = typer.Typer(help="The paper's experiments: run them, sum them up, draw them, compare.", no_args_is_help=True)
 

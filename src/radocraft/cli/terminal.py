@@ -25,11 +25,10 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
+from radocraft.contract import Mistake
 from radocraft.errors import AwaitsReview, RadocraftError
-from radocraft.mistakes import Mistake
+from radocraft.files import check_place, plain, plain_json
 from radocraft.progress import Progress as Report
-from radocraft.storage import check_place
-from radocraft.text import plain, plain_json
 
 
 class PlainConsole(Console):

@@ -1,1 +1,34 @@
-"""The gate: from a peer's tally to what may leave; arithmetic only, no files and no ledger."""
+"""From a peer's tally to what may leave: roll up, add noise, account.
+
+In come a tally and the peer's policy; out goes a release, every number of which carries noise. Arithmetic only:
+no files and no ledger.
+"""
+
+from radocraft.gate._account import Spend, epsilon_of, rho_of
+from radocraft.gate._levels import TOTAL
+from radocraft.gate._noise import Noise
+from radocraft.gate._policy import Policy, check_policy, draft_policy
+from radocraft.gate._release import Release, check_allowed, release
+from radocraft.gate._signatures import threshold
+from radocraft.gate._units import histograms, settle_units
+from radocraft.gate._words import describe_epsilon, describe_policy, describe_rows
+
+__all__ = [
+    "TOTAL",
+    "Noise",
+    "Policy",
+    "Release",
+    "Spend",
+    "check_allowed",
+    "check_policy",
+    "describe_epsilon",
+    "describe_policy",
+    "describe_rows",
+    "draft_policy",
+    "epsilon_of",
+    "histograms",
+    "release",
+    "rho_of",
+    "settle_units",
+    "threshold",
+]

@@ -1,43 +1,66 @@
-"""The model: one linear classifier over all peers' columns, with what is known about it.
+"""The model file, and all that is done with it: predicting, explaining, export.
 
-`record` is the file, `scoring` gives scores for a table, `explanation` says what
-they are made of, `pipeline` exports to scikit-learn; `Model` brings them together.
+In comes what was learned, or a file; out go scores for a table, reasons for them, and a scikit-learn pipeline.
 """
 
-from __future__ import annotations
+from radocraft.model._explanation import Explanation, explain, sentence
+from radocraft.model._model import Model
+from radocraft.model._output import write_scores
+from radocraft.model._record import (
+    BlockTable,
+    Certificate,
+    Coefficient,
+    Compared,
+    Difference,
+    Estimate,
+    Gate,
+    Noise,
+    Odds,
+    Origin,
+    Outlook,
+    Record,
+    Reliability,
+    Seen,
+    Tuned,
+    Validated,
+    Weight,
+    number,
+    plain,
+)
+from radocraft.model._scoring import Scores, View, checked_batches, predict
+from radocraft.model._shares import bin_width, check_single, contributions, identity
 
-from typing import Any
-
-from radocraft.model.explanation import Explanation, explain
-from radocraft.model.record import Record
-from radocraft.model.scoring import Scores, predict
-
-__all__ = ["Explanation", "Model", "Scores", "explain", "predict"]
-
-
-class Model(Record):
-    """A learned classifier. `radocraft.learn` makes one; `save` and `load` keep it as a JSON file.
-
-    Examples
-    --------
-    >>> import radocraft as rc
-    >>> contract, tables = rc.example_peers(rows=500)
-    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
-    >>> model = rc.learn(parts, contract)
-    >>> model.predict(tables["bank"]).view
-    ('bank',)
-    """
-
-    def predict(self, data: Any) -> Scores:
-        """Score a table; see `radocraft.predict`."""
-        return predict(self, data)
-
-    def explain(self) -> Explanation:
-        """What scores are made of; see `radocraft.explain`."""
-        return explain(self)
-
-    def to_sklearn(self) -> Any:
-        """A fitted scikit-learn pipeline with the same classes and probabilities, for tables with all columns."""
-        from radocraft.model.pipeline import to_sklearn  # noqa: PLC0415 - scikit-learn is slow to import
-
-        return to_sklearn(self)
+__all__ = [
+    "BlockTable",
+    "Certificate",
+    "Coefficient",
+    "Compared",
+    "Difference",
+    "Estimate",
+    "Explanation",
+    "Gate",
+    "Model",
+    "Noise",
+    "Odds",
+    "Origin",
+    "Outlook",
+    "Record",
+    "Reliability",
+    "Scores",
+    "Seen",
+    "Tuned",
+    "Validated",
+    "View",
+    "Weight",
+    "bin_width",
+    "check_single",
+    "checked_batches",
+    "contributions",
+    "explain",
+    "identity",
+    "number",
+    "plain",
+    "predict",
+    "sentence",
+    "write_scores",
+]

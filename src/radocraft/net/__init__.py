@@ -1,8 +1,36 @@
 """Peers on a network: requests, parts and models over Arrow Flight with mutual TLS.
 
-Read `messages` (what is said), `identity` and `authority` (who says it), `door`
-(who is let in), `service` and `channel` (the two ends of a connection), then
-`desk` (a peer and its jobs), `peer` (it is asked), `push` (it dials out) and
-`collection`, `mailbox`, `collector` (the learner's side). Nothing here can reach a
-row: what answers a request is given to the desk from outside.
+In come requests and parts, never code; out go parts that took the one road. Read `_messages` (what is said),
+`_identity` and `_authority` (who says it), `_door` (who is let in), `_service` and `_channel` (the two ends of a
+connection), then `_desk` (a peer and its jobs), `_peer` and `_push` (asked, or dialling out), and `_collection`,
+`_mailbox`, `_collector` (the learner's side). Nothing here can reach a row but through `peer`.
 """
+
+from radocraft.net._authority import init_authority, issue, revoke, rotate
+from radocraft.net._chunks import sha256_of
+from radocraft.net._collection import Wanted
+from radocraft.net._collector import Collector
+from radocraft.net._doctor import examine
+from radocraft.net._identity import Identity, adopt, digest
+from radocraft.net._members import Member
+from radocraft.net._metrics import serve_metrics
+from radocraft.net._push import Pusher
+from radocraft.net._station import Station
+
+__all__ = [
+    "Collector",
+    "Identity",
+    "Member",
+    "Pusher",
+    "Station",
+    "Wanted",
+    "adopt",
+    "digest",
+    "examine",
+    "init_authority",
+    "issue",
+    "revoke",
+    "rotate",
+    "serve_metrics",
+    "sha256_of",
+]

@@ -1,11 +1,12 @@
 """The file that leaves a peer: written, read, checked and signed.
 
-In comes a release of the gate, or a file from anybody; out goes a part whose every
-number has been checked. Nothing here sees a row.
+In comes a release of the gate, or a file from anybody; out goes a part whose every number has been checked.
+Nothing here sees a row.
 """
 
-from radocraft.parts.metadata import FORMAT
-from radocraft.parts.part import Part
-from radocraft.parts.sign import public_key, sign
+from radocraft.parts._histograms import BINS, REACH, Histograms
+from radocraft.parts._metadata import FORMAT
+from radocraft.parts._part import Part
+from radocraft.parts._sign import check_signature, public_key
 
-__all__ = ["FORMAT", "Part", "public_key", "sign"]
+__all__ = ["BINS", "FORMAT", "REACH", "Histograms", "Part", "check_signature", "public_key"]

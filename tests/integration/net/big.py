@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from radocraft.cells import Cells, assemble, encoded_sums
-from radocraft.contract import Contract
-from radocraft.encoding import summed_columns
-from radocraft.gate.account import Spend
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import Release
-from radocraft.net.desk import Work
-from radocraft.parts import Part
+from radocraft.contract._columns import summed_columns
+from radocraft.contract._contract import Contract
+from radocraft.gate._account import Spend
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import Release
+from radocraft.net._desk import Work
+from radocraft.parts._part import Part
+from radocraft.sums._cells import Cells, assemble, encoded_sums
 
 CONTRACT = """
 name = "many blocks"

@@ -9,16 +9,17 @@ from pathlib import Path
 
 from tests.integration.net.world import World
 
-from radocraft.gate.policy import Policy
-from radocraft.ledger import Decision, Leaving, Ledger
-from radocraft.net.authority import issue
-from radocraft.net.channel import Channel
-from radocraft.net.identity import Identity
-from radocraft.net.members import Member
-from radocraft.net.messages import Answer, Request
-from radocraft.net.station import Station
-from radocraft.peer import Responder
-from radocraft.sources import open_source
+from radocraft.gate._policy import Policy
+from radocraft.ledger._ledger import Ledger
+from radocraft.ledger._lines import Decision, Leaving
+from radocraft.net._authority import issue
+from radocraft.net._channel import Channel
+from radocraft.net._identity import Identity
+from radocraft.net._members import Member
+from radocraft.net._messages import Answer, Request
+from radocraft.net._station import Station
+from radocraft.peer._responder import Responder
+from radocraft.rows.engines._opening import open_source
 
 
 @dataclass

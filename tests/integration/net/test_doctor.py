@@ -8,10 +8,10 @@ from tests.integration.net.live import another, live
 from tests.integration.net.world import World
 from tests.integration.test_cli import run  # noqa: F401
 
-from radocraft.net import authority as authority_module
-from radocraft.net import peer as peer_module
-from radocraft.net.authority import init_authority, issue, rotate
-from radocraft.net.doctor import examine
+from radocraft.net import _authority as authority_module
+from radocraft.net import _peer as peer_module
+from radocraft.net._authority import init_authority, issue, rotate
+from radocraft.net._doctor import examine
 
 
 def found(

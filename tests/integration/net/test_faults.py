@@ -21,20 +21,20 @@ from tests.integration.net.proxy import Wire
 from tests.integration.net.world import World
 from tests.ports import free_port
 
-from radocraft.chain import Chain
-from radocraft.contract import Contract
+from radocraft.contract._contract import Contract
 from radocraft.errors import NetworkError
-from radocraft.ledger import Ledger
-from radocraft.net import channel as channel_module
-from radocraft.net.channel import Channel
-from radocraft.net.collection import Wanted
-from radocraft.net.collector import Collector
-from radocraft.net.identity import Identity
-from radocraft.net.members import Member
-from radocraft.net.messages import Fetch, Hello, Nothing, Request
-from radocraft.net.push import Pusher
-from radocraft.net.station import Station
-from radocraft.parts import Part
+from radocraft.ledger._chain import Chain
+from radocraft.ledger._ledger import Ledger
+from radocraft.net import _channel as channel_module
+from radocraft.net._channel import Channel
+from radocraft.net._collection import Wanted
+from radocraft.net._collector import Collector
+from radocraft.net._identity import Identity
+from radocraft.net._members import Member
+from radocraft.net._messages import Fetch, Hello, Nothing, Request
+from radocraft.net._push import Pusher
+from radocraft.net._station import Station
+from radocraft.parts._part import Part
 
 
 def test_killed_at_ten_random_points(town: World) -> None:

@@ -6,10 +6,10 @@ import pytest
 from cryptography import x509
 from tests.integration.test_cli import run  # noqa: F401
 
-from radocraft.chain import Chain
 from radocraft.errors import IdentityError
-from radocraft.net.identity import Identity
-from radocraft.net.revoked import Revoked
+from radocraft.ledger._chain import Chain
+from radocraft.net._identity import Identity
+from radocraft.net._revoked import Revoked
 
 
 @pytest.fixture

@@ -10,18 +10,20 @@ import pytest
 from tests.integration.net.test_faults import check_spends
 from tests.integration.net.world import World
 
-from radocraft.chain import Chain
-from radocraft.gate.policy import Policy
-from radocraft.ledger import Ledger
-from radocraft.net.audit import Audit
-from radocraft.net.chunks import sha256_of
-from radocraft.net.desk import Desk
-from radocraft.net.identity import Identity
-from radocraft.net.members import Member
-from radocraft.net.messages import Answer, Fetch, Receipt, Request
-from radocraft.net.metrics import Metrics
-from radocraft.peer import Pending, Responder, conclude
-from radocraft.sources import open_source
+from radocraft.gate._policy import Policy
+from radocraft.ledger._chain import Chain
+from radocraft.ledger._ledger import Ledger
+from radocraft.net._audit import Audit
+from radocraft.net._chunks import sha256_of
+from radocraft.net._desk import Desk
+from radocraft.net._identity import Identity
+from radocraft.net._members import Member
+from radocraft.net._messages import Answer, Fetch, Receipt, Request
+from radocraft.net._metrics import Metrics
+from radocraft.peer._decision import conclude
+from radocraft.peer._pending import Pending
+from radocraft.peer._responder import Responder
+from radocraft.rows.engines._opening import open_source
 
 ROOT = Path(__file__).parents[3]
 ASKS = Member(name="collector")

@@ -11,11 +11,11 @@ from tests.integration.net.test_refused import bare, put, say
 from tests.integration.net.world import World
 
 from radocraft.errors import NetworkError
-from radocraft.net.channel import Channel, Interrupted
-from radocraft.net.chunks import LARGEST, SCHEMA, Incoming
-from radocraft.net.identity import Identity
-from radocraft.net.members import Member
-from radocraft.net.messages import LONGEST, Delivery, Fetch, Hello, Nothing, Receipt
+from radocraft.net._channel import Channel, Interrupted
+from radocraft.net._chunks import LARGEST, SCHEMA, Incoming
+from radocraft.net._identity import Identity
+from radocraft.net._members import Member
+from radocraft.net._messages import LONGEST, Delivery, Fetch, Hello, Nothing, Receipt
 
 HUGE = LARGEST + LONGEST + 1000
 

@@ -15,15 +15,15 @@ from tests.integration.net.world import World, tables
 
 from radocraft import share
 from radocraft.errors import ContractMismatch, IdentityError, NetworkError, Tampered
-from radocraft.net.channel import Channel, Interrupted
-from radocraft.net.chunks import Incoming, sha256_of
-from radocraft.net.collection import Wanted
-from radocraft.net.collector import Collector
-from radocraft.net.identity import Identity
-from radocraft.net.members import Member
-from radocraft.net.messages import Answer, Delivery, Fetch, Nothing, Receipt, Task
-from radocraft.parts import Part, public_key
-from radocraft.parts.part import _hash
+from radocraft.net._channel import Channel, Interrupted
+from radocraft.net._chunks import Incoming, sha256_of
+from radocraft.net._collection import Wanted
+from radocraft.net._collector import Collector
+from radocraft.net._identity import Identity
+from radocraft.net._members import Member
+from radocraft.net._messages import Answer, Delivery, Fetch, Nothing, Receipt, Task
+from radocraft.parts._part import Part, _hash
+from radocraft.parts._sign import public_key
 
 
 @pytest.fixture

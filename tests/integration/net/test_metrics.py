@@ -8,8 +8,8 @@ from tests.integration.net.live import live
 from tests.integration.net.world import World
 
 from radocraft.errors import IdentityError, NetworkError
-from radocraft.net.messages import Hello, Nothing
-from radocraft.net.metrics import Metrics, serve_metrics
+from radocraft.net._messages import Hello, Nothing
+from radocraft.net._metrics import Metrics, serve_metrics
 
 
 def get(port: int | None, path: str) -> tuple[int, str]:

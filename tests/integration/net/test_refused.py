@@ -19,12 +19,12 @@ from tests.integration.net.live import Live, another, live
 from tests.integration.net.world import World
 
 from radocraft.errors import IdentityError, NetworkError
-from radocraft.net.authority import init_authority, issue, revoke, rotate
-from radocraft.net.channel import Channel, Interrupted, look
-from radocraft.net.chunks import SCHEMA
-from radocraft.net.identity import Identity, adopt, digest
-from radocraft.net.members import Member
-from radocraft.net.messages import LONGEST, Answer, Delivery, Fetch, Hello, Nothing, Receipt, Request
+from radocraft.net._authority import init_authority, issue, revoke, rotate
+from radocraft.net._channel import Channel, Interrupted, look
+from radocraft.net._chunks import SCHEMA
+from radocraft.net._identity import Identity, adopt, digest
+from radocraft.net._members import Member
+from radocraft.net._messages import LONGEST, Answer, Delivery, Fetch, Hello, Nothing, Receipt, Request
 
 
 @pytest.fixture

@@ -15,13 +15,14 @@ from tests.integration.net.world import EXACT, PEERS, Running, World, tables
 from tests.integration.test_cli import run  # noqa: F401
 
 from radocraft import share
-from radocraft.chain import Chain
 from radocraft.errors import IdentityError, NetworkError
-from radocraft.histograms import Histograms
-from radocraft.learn import learn
-from radocraft.ledger import Decision, Leaving, Ledger
-from radocraft.net.channel import Channel
-from radocraft.net.messages import Answer, Delivery, Fetch, Nothing, Receipt, Request
+from radocraft.learning._learn import learn
+from radocraft.ledger._chain import Chain
+from radocraft.ledger._ledger import Ledger
+from radocraft.ledger._lines import Decision, Leaving
+from radocraft.net._channel import Channel
+from radocraft.net._messages import Answer, Delivery, Fetch, Nothing, Receipt, Request
+from radocraft.parts._histograms import Histograms
 
 
 def second_round(town: World, ports: dict[str, object], *more: object) -> Running:

@@ -7,11 +7,12 @@ import pytest
 from tests.integration.net.world import EXACT, PEERS, World
 from tests.integration.test_cli import run  # noqa: F401
 
-from radocraft.chain import Chain
-from radocraft.ledger import Leaving, Ledger
-from radocraft.net.identity import Identity
-from radocraft.parts import Part, public_key
-from radocraft.parts.sign import check_signature
+from radocraft.ledger._chain import Chain
+from radocraft.ledger._ledger import Ledger
+from radocraft.ledger._lines import Leaving
+from radocraft.net._identity import Identity
+from radocraft.parts._part import Part
+from radocraft.parts._sign import check_signature, public_key
 
 
 def test_two_are_asked_one_dials_out_and_all_is_as_by_file(place: World, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from tests.integration.net.nursery import Nursery
 from tests.ports import free_port
 
-from radocraft.contract import Contract
-from radocraft.example import CONTRACT, example_people
-from radocraft.net.authority import init_authority, issue
+from radocraft.contract._contract import Contract
+from radocraft.demo._example import CONTRACT, example_people
+from radocraft.net._authority import init_authority, issue
 
 PEERS = ("bank", "insurer", "shop")
 SHOP = """

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from radocraft.bench import against_linkage, growth, growth_of, measure
-from radocraft.bench import learn as bench_learn
-from radocraft.bench.scan import CODES, contract_of, write_table
 from radocraft.cli.bench import app
-from radocraft.craft import craft
+from radocraft.research.bench import _growth as growth
+from radocraft.research.bench import _learn as bench_learn
+from radocraft.research.bench import _measure as measure
+from radocraft.research.bench._growth import growth_of
+from radocraft.research.bench._linkage import against_linkage
+from radocraft.research.bench._scan import CODES, contract_of, write_table
+from radocraft.rows._craft import craft
 
 
 def take_room(megabytes: int) -> int:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from radocraft.gate.account import Spend, auc_of, epsilon_of, rho_of
-from radocraft.gate.noise import Noise
-from radocraft.metrics import auc
+from radocraft.gate._account import Spend, auc_of, epsilon_of, rho_of
+from radocraft.gate._noise import Noise
+from radocraft.learning._metrics import auc
 
 DELTAS = [1e-12, 1e-6, 1e-2]
 rhos = st.floats(-8.0, 6.0).map(lambda power: 10.0**power)

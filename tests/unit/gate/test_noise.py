@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from radocraft.gate import noise as module
-from radocraft.gate.noise import Noise, _tails, precision_loss
+from radocraft.gate import _noise as module
+from radocraft.gate._noise import Noise, _tails, precision_loss
 
 DEVIATIONS = [1.0, 3.7, 50.0, 5000.0]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from radocraft.errors import FileError, PolicyError
-from radocraft.gate.policy import Policy, check_policy, draft_policy
-from radocraft.gate.words import describe_policy
+from radocraft.gate._policy import Policy, check_policy, draft_policy
+from radocraft.gate._words import describe_policy
 
 BAD = """\
 mode = "exact"

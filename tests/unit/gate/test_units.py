@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from radocraft.arrays import Floats
-from radocraft.gate.account import Spend
-from radocraft.gate.noise import Noise
-from radocraft.gate.units import settle_units
-from radocraft.settle import count_between
+from radocraft.gate._account import Spend
+from radocraft.gate._noise import Noise
+from radocraft.gate._units import settle_units
+from radocraft.rows._constants import count_between
 
 Draw = Callable[[np.random.Generator, int], Floats]
 SHAPES: dict[str, Draw] = {

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.property.worlds import World, worlds
 
 from radocraft import Policy, craft, example_peers, release
-from radocraft.blocks import merge_cells
-from radocraft.gate.noise import Noise
-from radocraft.learners.completion import complete, lifted, within_scatter
+from radocraft.gate._noise import Noise
+from radocraft.learning._blocks import merge_cells
+from radocraft.learning._completion import complete, lifted, within_scatter
 
 
 def block_means(world: World, blocks, at: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, worlds
 
-from radocraft.learners.drl import GAMMAS, block_rados, cross_validate, fit_drl, in_folds, weighted
-from radocraft.learners.fit import Layout
+from radocraft.learning._drl import GAMMAS, block_rados, cross_validate, fit_drl, in_folds, weighted
+from radocraft.learning._fit import Layout
 
 
 @given(world=worlds("G", rows=(8, 40)), min_rows=st.integers(1, 4))

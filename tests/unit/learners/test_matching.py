@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from tests.property.worlds import World, agree, random_values, worlds
 
 from radocraft.errors import LearnError
-from radocraft.learners.completion import complete, positive
-from radocraft.learners.matching import ALPHAS, Ridge, fit_matching, generalised_cross_validation
+from radocraft.learning._completion import complete, positive
+from radocraft.learning._matching import ALPHAS, Ridge, fit_matching, generalised_cross_validation
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -6,10 +6,10 @@ from radocraft.policy.private import release_bounded
 from radocraft.privacy.bounded import Bounded
 
 from radocraft import Contract, Policy, Tally, release
-from radocraft.blocks import Blocks, merge_cells
-from radocraft.encoding import private_columns
-from radocraft.learners import fit_matching
-from radocraft.learners.noise import noise_cost
+from radocraft.contract._columns import private_columns
+from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._matching import fit_matching
+from radocraft.learning._noise import noise_cost
 
 NORM = 6.0
 UNIT = {"kind": "numeric", "centre": 0.0, "scale": 1.0}

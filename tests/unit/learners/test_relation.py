@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from tests.property.worlds import World, agree, worlds
 
-import radocraft.blocks
-from radocraft.learners.completion import complete
-from radocraft.learners.matching import USUAL_CAUTION, Ridge, caution_due, fit_matching
-from radocraft.learners.relation import largest_correlation, left_over, same_people
+import radocraft.learning._blocks
+from radocraft.learning._completion import complete
+from radocraft.learning._matching import USUAL_CAUTION, Ridge, caution_due, fit_matching
+from radocraft.learning._relation import largest_correlation, left_over, same_people
 
 
 def people(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from radocraft.ledger import Decision, Leaving, Limits
+from radocraft.ledger._lines import Decision, Leaving, Limits
 
 
 def leaving(file: str = "a", **changed: Any) -> Leaving:

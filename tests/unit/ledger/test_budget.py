@@ -6,8 +6,10 @@ import pytest
 from tests.unit.ledger.entries import leaving, proposal
 
 from radocraft.errors import PolicyRefusal
-from radocraft.gate.account import Spend, epsilon_of
-from radocraft.ledger import Budget, Ledger, Limits
+from radocraft.gate._account import Spend, epsilon_of
+from radocraft.ledger._budget import Budget
+from radocraft.ledger._ledger import Ledger
+from radocraft.ledger._lines import Limits
 
 EPSILON = Limits(delta=1e-6, epsilon=6.0)
 

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.unit.ledger.entries import decision, leaving, proposal
 
-from radocraft.ledger import Decision, History, Leaving, Line, mark_of
+from radocraft.ledger._history import History, mark_of
+from radocraft.ledger._lines import Decision, Leaving, Line
 
 
 def history(*entries: Leaving | Decision) -> History:

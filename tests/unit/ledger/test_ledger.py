@@ -11,9 +11,10 @@ import textwrap
 import pytest
 from tests.unit.ledger.entries import leaving
 
-from radocraft.chain import FIRST, Chain
 from radocraft.errors import FileError, PolicyRefusal, Tampered
-from radocraft.ledger import Ledger, Limits
+from radocraft.ledger._chain import FIRST, Chain
+from radocraft.ledger._ledger import Ledger
+from radocraft.ledger._lines import Limits
 
 TWICE = Limits(delta=1e-6, releases=2)
 

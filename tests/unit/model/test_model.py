@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from radocraft import Contract, Model, Part, Policy, craft, example_peers, learn, release
+from radocraft.demo._example import example_people
 from radocraft.errors import DataError, EmptyTable, FileError, MissingColumn, NotFinite, WrongType
-from radocraft.example import example_people
-from radocraft.model.explanation import sentence
-from radocraft.model.output import write_scores
-from radocraft.sources import open_source
+from radocraft.model._explanation import sentence
+from radocraft.model._output import write_scores
+from radocraft.rows.engines._opening import open_source
 
 
 @pytest.fixture(scope="module")

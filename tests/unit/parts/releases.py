@@ -8,14 +8,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
-from radocraft.bounds import Bounds
-from radocraft.cells import ROLLED, Cells, Levels, assemble, hidden_columns, moment_labels, of_label
-from radocraft.contract import Contract
-from radocraft.encoding import summed_columns
-from radocraft.features import Boolean, Categorical
-from radocraft.gate.account import Spend
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import Release
+from radocraft.contract._columns import moment_labels, summed_columns
+from radocraft.contract._contract import Contract
+from radocraft.contract._features import Boolean, Categorical
+from radocraft.gate._account import Spend
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import Release
+from radocraft.sums._bounds import Bounds
+from radocraft.sums._cells import ROLLED, Cells, Levels, assemble, hidden_columns, of_label
 
 CONTRACT = """
 name = "risk"

@@ -21,9 +21,9 @@ from tests.property.worlds import World, agree, worlds
 from tests.unit.parts.releases import LABELS, agreed, make
 
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal, Tampered
-from radocraft.gate.policy import Policy
-from radocraft.gate.release import Release, release
-from radocraft.parts import Part
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import Release, release
+from radocraft.parts._part import Part
 
 KEY = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 

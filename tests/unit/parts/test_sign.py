@@ -15,10 +15,11 @@ from cryptography.hazmat.primitives.serialization import (
 from tests.unit.parts.releases import CONTRACT, make
 
 import radocraft as rc
-from radocraft.contract import Contract
+from radocraft.contract._contract import Contract
 from radocraft.errors import ContractError, IdentityError, Tampered
-from radocraft.parts import Part, public_key, sign
-from radocraft.parts.sign import check_signature
+from radocraft.parts import _sign as sign
+from radocraft.parts._part import Part
+from radocraft.parts._sign import check_signature, public_key
 
 HEAD = "0" * 64
 

@@ -13,12 +13,14 @@ from tests.unit.ledger.entries import leaving
 
 import radocraft as rc
 from radocraft.errors import AwaitsReview, FileError, PolicyRefusal, Tampered
-from radocraft.gate.account import epsilon_of
-from radocraft.ledger import Ledger
-from radocraft.parts import Part
-from radocraft.peer import Pending, conclude, pending_path, sharing
-from radocraft.peer.recovery import resume
-from radocraft.peer.road import AGAIN
+from radocraft.gate._account import epsilon_of
+from radocraft.ledger._ledger import Ledger
+from radocraft.parts._part import Part
+from radocraft.peer import _sharing as sharing
+from radocraft.peer._decision import conclude
+from radocraft.peer._pending import Pending, pending_path
+from radocraft.peer._recovery import resume
+from radocraft.peer._road import AGAIN
 
 JOB = "a" * 64
 CONTRACT, TABLES = rc.example_peers(rows=1500)

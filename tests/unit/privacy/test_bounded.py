@@ -14,17 +14,17 @@ from hypothesis.extra.numpy import arrays
 from radocraft.offer import let_go
 from radocraft.policy import private
 from radocraft.policy.rules import Privacy
-from radocraft.privacy.accounting import epsilon_of, rho_of
 from radocraft.privacy.bounded import Bounded, craft_bounded
-from radocraft.privacy.fixed_point import bounded
-from radocraft.privacy.ledger import Ledger
 from radocraft.privacy.noise import release_private
 from typer.testing import CliRunner
 
 from radocraft import Contract, Part, Policy, example_peers, explain, learn, report
-from radocraft.cells import ROLLED
 from radocraft.cli import app
 from radocraft.errors import PolicyRefusal
+from radocraft.gate._account import epsilon_of, rho_of
+from radocraft.ledger._ledger import Ledger
+from radocraft.rows._craft import bounded
+from radocraft.sums._cells import ROLLED
 
 TEXT = """
 name = "risk"

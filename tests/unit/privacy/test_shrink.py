@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from radocraft.policy.shrink import without_noise
 from scipy.sparse import csr_array
 
-from radocraft.cells import Cells
+from radocraft.sums._cells import Cells
 
 
 def cells(sums: np.ndarray, rows: np.ndarray, labels: np.ndarray, shared: np.ndarray) -> Cells:

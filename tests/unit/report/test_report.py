@@ -9,10 +9,10 @@ import pytest
 from tests.unit.report.models import CONTRACT, LONG, learned, renamed, rows
 
 from radocraft import Part, craft, example_peers, learn, recalibrate, release, report, tell_scores
-from radocraft.report.charts import Axis
-from radocraft.report.markup import html, tag
-from radocraft.report.numbers import signed
-from radocraft.report.theme import DARK, LIGHT, Palette
+from radocraft.pages._charts import Axis
+from radocraft.pages._markup import html, tag
+from radocraft.pages._numbers import signed
+from radocraft.pages._theme import DARK, LIGHT, Palette
 
 
 class Reader(HTMLParser):

@@ -6,8 +6,15 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit
 
 from radocraft.errors import OneClass
-from radocraft.study.baselines import PAPER_GAMMAS, best_gamma, fit_ridge, stratified_folds, units_of, zip_rows
-from radocraft.study.scenarios import PeerTable
+from radocraft.research.study._baselines import (
+    PAPER_GAMMAS,
+    best_gamma,
+    fit_ridge,
+    stratified_folds,
+    units_of,
+    zip_rows,
+)
+from radocraft.research.study._scenarios import PeerTable
 
 NO_SHARED = np.empty((80, 0))
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from tests.unit.study.data import needs_data
 
-from radocraft.learners.completion import complete
-from radocraft.study.cell import Cell, folds_of, run_cell, split_rows
-from radocraft.study.domains import load_table
-from radocraft.study.methods import agree_contract, design_matrix, merged_blocks, run_fold
+from radocraft.learning._completion import complete
+from radocraft.research.study._cell import Cell, folds_of, run_cell, split_rows
+from radocraft.research.study._domains import load_table
+from radocraft.research.study._methods import agree_contract, design_matrix, merged_blocks, run_fold
 
 pytestmark = needs_data
 WINE = Cell("wine", 3, 2, "class-2", folds=3)

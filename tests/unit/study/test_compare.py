@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.unit.study.test_summary import record
 
-from radocraft.study.compare import Verdict, compare, errors_by_bins
-from radocraft.study.domains import DOMAINS
+from radocraft.research.study._compare import Verdict, compare, errors_by_bins
+from radocraft.research.study._domains import DOMAINS
 
 PAPER = {"scaling": "min-max", "intercept": False, "encoding": "ordinal"}
 

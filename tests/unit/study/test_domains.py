@@ -7,7 +7,7 @@ import pytest
 from tests.unit.study.data import needs_data
 
 from radocraft.errors import StudyError
-from radocraft.study.domains import DOMAINS, load_table
+from radocraft.research.study._domains import DOMAINS, load_table
 
 WIDTHS = {
     "wine": 13,

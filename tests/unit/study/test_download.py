@@ -17,8 +17,8 @@ from tests.ports import free_port
 from tests.unit.study.data import needs_data
 
 from radocraft.errors import StudyError
-from radocraft.study.domains import load_table
-from radocraft.study.download import SOURCES, Source, cache_folder, fetch, to_csv, values_digest
+from radocraft.research.study._domains import load_table
+from radocraft.research.study._download import SOURCES, Source, cache_folder, fetch, to_csv, values_digest
 
 SMALL = Source("/small.data", ("x", "y", "class"), "", class_first=True)
 CONTENT = b"1,0.5,.25\n2,1.5,7\n"

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.study.test_summary import record
 
 from radocraft.errors import StudyError
-from radocraft.study.figures import corruption_figure, draw_figures, oracle_figure, pick
-from radocraft.study.panels import grid_of
+from radocraft.research.study._figures import corruption_figure, draw_figures, oracle_figure, pick
+from radocraft.research.study._panels import grid_of
 
 pytest.importorskip("matplotlib")
 PAPER = {"scaling": "min-max", "intercept": False, "encoding": "ordinal"}

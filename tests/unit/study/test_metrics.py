@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import ttest_rel
 from sklearn.metrics import roc_auc_score
 
-from radocraft.metrics import auc, error_rate
-from radocraft.study.metrics import delta, paired_p, rejected, share_beaten
+from radocraft.learning._metrics import auc, error_rate
+from radocraft.research.study._metrics import delta, paired_p, rejected, share_beaten
 
 # The worked example of Benjamini and Hochberg (1995), section 3.2: fifteen p-values, of which the
 # procedure rejects the four smallest at 0.05, and Bonferroni only three.

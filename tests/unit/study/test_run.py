@@ -14,10 +14,10 @@ import pytest
 from tests.unit.study.data import needs_data
 
 from radocraft.errors import FileError, StudyError
-from radocraft.study.cell import Cell
-from radocraft.study.presets import PRESETS, preset_named
-from radocraft.study.results import SCHEMA, journal_of, read_results
-from radocraft.study.run import run_study
+from radocraft.research.study._cell import Cell
+from radocraft.research.study._presets import PRESETS, preset_named
+from radocraft.research.study._results import SCHEMA, journal_of, read_results
+from radocraft.research.study._run import run_study
 
 SMOKE = PRESETS["smoke"].cells
 RUN = """
@@ -61,8 +61,8 @@ def test_a_killed_process_loses_no_finished_cell(tmp_path: Path, monkeypatch: py
             os.kill(os.getpid(), signal.SIGKILL)
         return cell, [{**asdict(cell), "algorithm": "oracle", "error": 0.1}]
 
-    monkeypatch.setattr("radocraft.study.run._evaluate", dies_at_the_third)
-    monkeypatch.setattr("radocraft.study.run._spread", list)
+    monkeypatch.setattr("radocraft.research.study._run._evaluate", dies_at_the_third)
+    monkeypatch.setattr("radocraft.research.study._run._spread", list)
     cells = [replace(SMOKE[0], seed=seed) for seed in range(3)]
     path = tmp_path / "r.parquet"
     with pytest.raises(StudyError, match=r"are kept: run the same command again"):

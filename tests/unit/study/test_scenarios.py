@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from radocraft.errors import StudyError
-from radocraft.study.scenarios import (
+from radocraft.research.study._scenarios import (
     Corrupted,
     Scenario,
     agree_edges,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from radocraft.errors import StudyError
-from radocraft.study.cell import Cell
-from radocraft.study.summary import best_caution, closest_choices, merge_seeds, readings, summarise
+from radocraft.research.study._cell import Cell
+from radocraft.research.study._summary import best_caution, closest_choices, merge_seeds, readings, summarise
 
 
 def record(algorithm: str, error: float, **more: Any) -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""What the peers agree on before anything is computed: label, features, shared features, columns.
+
+In comes a file that people wrote; out go a checked contract and its fingerprint, or all mistakes at once,
+each with its place and its remedy. No row, no sum and no SQL is seen here.
+"""
+
+from radocraft.contract._columns import (
+    Column,
+    Constants,
+    moment_labels,
+    open_constants,
+    private_columns,
+    summed_columns,
+    units_of,
+)
+from radocraft.contract._contract import Contract, check_contract
+from radocraft.contract._draft import draft_contract
+from radocraft.contract._features import (
+    ANY,
+    Boolean,
+    Categorical,
+    Feature,
+    Interact,
+    Numeric,
+    Shared,
+    Spline,
+    Value,
+    show,
+)
+from radocraft.contract._labels import ANY_LABEL, Number, TwoValues
+from radocraft.contract._mistakes import Mistake, from_validation, place, report
+from radocraft.contract._outline import ColumnProfile, Kind, Profile
+from radocraft.contract._splines import combinations, spline_columns
+from radocraft.contract._words import describe_contract
+
+__all__ = [
+    "ANY",
+    "ANY_LABEL",
+    "Boolean",
+    "Categorical",
+    "Column",
+    "ColumnProfile",
+    "Constants",
+    "Contract",
+    "Feature",
+    "Interact",
+    "Kind",
+    "Mistake",
+    "Number",
+    "Numeric",
+    "Profile",
+    "Shared",
+    "Spline",
+    "TwoValues",
+    "Value",
+    "check_contract",
+    "combinations",
+    "describe_contract",
+    "draft_contract",
+    "from_validation",
+    "moment_labels",
+    "open_constants",
+    "place",
+    "private_columns",
+    "report",
+    "show",
+    "spline_columns",
+    "summed_columns",
+    "units_of",
+]

@@ -1,0 +1,269 @@
+"""The contract: what the peers agree on before anything is computed.
+
+One TOML file, the same at every peer::
+
+    name = "default within a year"
+
+    [label]
+    column = "defaulted"
+    positive = "yes"                # or, for three classes and more,
+    negative = "no"                 # classes = ["paid", "late", "never"]; for a number,
+                                    # kind = "numeric", edges = [5, 6] (bins for blocks, or none)
+                                    # held_by = ["bank"] if only some peers have the label
+
+    [[shared]]                      # the first is kept longest, the last is
+    name = "region"                 # given up first when a block is too small
+    categories = ["north", "south"]
+
+    [[shared]]
+    name = "age"
+    edges = [30, 45, 60]            # bins (-inf, 30) [30, 45) [45, 60) [60, inf)
+
+    [peers.bank.features]
+    income = { kind = "numeric", centre = 30000, scale = 12000 }
+    balance = "numeric"             # centre and scale from the bank's data
+    job = { kind = "categorical", categories = ["clerk", "farmer"] }
+    has_loan = "boolean"
+    savings = "spline"              # a smooth curve; { kind = "spline", knots = [0, 500, 2000] }
+    income_by_age = { kind = "interact", of = ["income", "age"] }
+
+    [peers.insurer.features]
+    claims = "numeric"              # a feature listed at several peers is held by all of them
+
+    [peers.insurer.columns]         # where the peer's own name differs
+    age = "customer_age"
+
+    [peers.insurer]                 # optional: then its parts count only if they
+    public_key = "MFkwEwYH..."      # are signed by this key (`radocraft identity`)
+
+The fingerprint is a hash of what the file means: comments, order of keys and
+the way a number is written do not change it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+
+from radocraft.contract._features import ANY, Agreed, Categorical, Feature, Interact, Shared
+from radocraft.contract._labels import ANY_LABEL, Label, Number
+from radocraft.contract._mistakes import Mistake, contradictions, from_validation, report
+from radocraft.errors import ContractError
+from radocraft.files import read_text
+
+
+def _where_different(columns: dict[str, str]) -> dict[str, str]:
+    return {name: column for name, column in columns.items() if name != column}
+
+
+def _public_key(text: str) -> str:
+    try:
+        inner = base64.b64decode(text, validate=True)
+    except ValueError:
+        inner = b""
+    if not 40 <= len(inner) <= 200:
+        raise ValueError("`public_key` must be an Ed25519 or P-256 key as base64, as `radocraft identity` shows it")
+    return text
+
+
+class Peer(Agreed):
+    """What one peer brings: its private features, and its own column names where they differ."""
+
+    features: dict[str, Feature] = Field(min_length=1)
+    """Its private features, by name: the kind, or a section with more."""
+    columns: Annotated[dict[str, str], AfterValidator(_where_different)] = Field(default_factory=dict)
+    """Where its own column is called differently: the contract's name, then its own."""
+    public_key: Annotated[str, AfterValidator(_public_key)] | None = None
+    """The key that signs its parts, if they must be signed."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the key out where there is none: such a contract means what it meant before there was any."""
+        return {name: value for name, value in write(self).items() if name != "public_key" or value is not None}
+
+
+class Contract(Agreed):
+    """What the peers agree on; see the module's docstring for the file.
+
+    Examples
+    --------
+    >>> contract = Contract.parse('''
+    ... name = "risk"
+    ... label = { column = "bad", positive = 1, negative = 0 }
+    ... shared = [{ name = "age", edges = [40] }]
+    ... peers.bank.features = { income = "numeric" }
+    ... peers.insurer.features = { claims = "numeric" }
+    ... ''')
+    >>> contract.shared[0].codes
+    ('(-inf, 40)', '[40, inf)', 'missing')
+    >>> contract.fingerprint[:8]
+    '92e7226e'
+    """
+
+    name: str = Field(min_length=1)
+    """What the model is about; in every part and report."""
+    label: Label
+    """The column to predict."""
+    shared: tuple[Shared, ...] = ()
+    """What every peer holds; the first is kept longest when a block is too small."""
+    peers: dict[str, Peer] = Field(min_length=1)
+    """Who takes part."""
+    intercept: bool = True
+    """Whether the model has a constant."""
+
+    @classmethod
+    def parse(cls, text: str) -> Contract:
+        """Read a contract from TOML text; raises one `ContractError` that lists every mistake."""
+        contract, mistakes = _read(text)
+        if contract is None:
+            raise ContractError(report(mistakes))
+        return contract
+
+    @classmethod
+    def load(cls, path: str | Path) -> Contract:
+        """Read a contract file."""
+        return cls.parse(read_text(path, "contract"))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the contract's meaning."""
+        meaning = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(meaning.encode()).hexdigest()
+
+    @cached_property
+    def shared_columns(self) -> tuple[str, ...]:
+        """Names of the shared features' columns in the model, in order."""
+        return tuple(name for shared in self.shared for name in shared.encoded)
+
+    def column_of(self, peer: str, name: str) -> str:
+        """The column in which ``peer`` keeps the contract's ``name``."""
+        return self.peers[peer].columns.get(name, name)
+
+    def peer(self, name: str) -> Peer:
+        """The peer of that name, or an error that lists the peers there are."""
+        if name not in self.peers:
+            raise ContractError(
+                f"The contract '{self.name}' has no peer '{name}'. Its peers are: {', '.join(self.peers)}."
+            )
+        return self.peers[name]
+
+    def labelled(self, peer: str) -> bool:
+        """Whether a peer has the label."""
+        holders = None if isinstance(self.label, Number) else self.label.held_by
+        return holders is None or peer in holders
+
+    def label_codes(self, peer: str) -> dict[int, str]:
+        """The codes of the label that rows of a peer can have, with their names."""
+        if not self.labelled(peer):
+            return {ANY_LABEL: ANY}
+        return dict(zip(self.label.codes, self.label.names, strict=True))
+
+    @cached_property
+    def label_names(self) -> dict[int, str]:
+        """Every code of the label with its name, and what stands for a label that is not known."""
+        return {ANY_LABEL: ANY} | dict(zip(self.label.codes, self.label.names, strict=True))
+
+    def summed(self, peer: str) -> dict[str, Feature]:
+        """What a peer sums: its private features, and a numeric label."""
+        features = dict(self.peer(peer).features)
+        return features | ({self.label.column: self.label.feature} if isinstance(self.label, Number) else {})
+
+    def own_columns(self, peer: str) -> tuple[str, ...]:
+        """The private features of a peer that are columns of its table; products are made of others."""
+        return tuple(name for name, f in self.peer(peer).features.items() if not isinstance(f, Interact))
+
+    def encode_shared(self, codes: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Encode full signatures (one row of codes each) as the model sees them."""
+        parts = [shared.matrix[codes[:, at]] for at, shared in enumerate(self.shared)]
+        return np.hstack([np.empty((len(codes), 0)), *parts])
+
+
+def check_contract(path: str | Path) -> list[Mistake]:
+    """Every mistake in a contract file, each with its place and its remedy; empty if there is none."""
+    return _read(read_text(path, "contract"))[1]
+
+
+def _read(text: str) -> tuple[Contract | None, list[Mistake]]:
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return None, [Mistake("the file", f"not valid TOML: {error}", "mend the syntax at that line")]
+    mistakes = contradictions(tree, text)
+    try:
+        contract = Contract.model_validate(tree)
+    except ValidationError as error:
+        return None, [*from_validation(error, text), *mistakes]
+    mistakes += [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract)]
+    return (None, mistakes) if mistakes else (contract, [])
+
+
+def _odd_holders(contract: Contract) -> list[Mistake]:
+    """Those who hold the label are peers, and not all of them."""
+    holders = () if isinstance(contract.label, Number) else contract.label.held_by or ()
+    place = "label.held_by"
+    if unknown := [name for name in holders if name not in contract.peers]:
+        remedy = f"the peers are {', '.join(contract.peers)}"
+        return [Mistake(place, f"there is no peer '{unknown[0]}'", remedy)]
+    if len({*holders}) < len(holders):
+        return [Mistake(place, "a peer is named twice", "name each holder once")]
+    if holders and {*holders} == {*contract.peers}:
+        return [Mistake(place, "every peer holds the label", "leave `held_by` out")]
+    if holders and ANY in contract.label.names:
+        return [Mistake("label", f"'{ANY}' stands for a label that is not known", "spell this value differently")]
+    if holders and not contract.shared:
+        return [Mistake(place, "without shared features nothing tells the label's proportions apart", "add some")]
+    return [
+        Mistake(f"peers.{name}.columns", f"'{name}' lacks the label, so it has no column for it", "take it out")
+        for name, peer in contract.peers.items()
+        if not contract.labelled(name) and contract.label.column in peer.columns
+    ]
+
+
+def _held_by_several(contract: Contract) -> set[str]:
+    names = [name for held in contract.peers.values() for name in held.features]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _odd_products(contract: Contract) -> list[Mistake]:
+    """A product is of two different features, at least one of them the peer's own, none itself a product."""
+    mistakes = []
+    shared = {feature.name for feature in contract.shared}
+    for peer, held in contract.peers.items():
+        plain = {name for name, feature in held.features.items() if not isinstance(feature, Interact)}
+        for name, feature in held.features.items():
+            if not isinstance(feature, Interact):
+                continue
+            place, (left, right) = f"peers.{peer}.features.{name}", feature.of
+            if unknown := [factor for factor in feature.of if factor not in plain | shared]:
+                remedy = f"{peer} may multiply {', '.join(sorted(plain | shared))}"
+                mistakes.append(Mistake(place, f"'{unknown[0]}' cannot be multiplied", remedy))
+            elif several := [factor for factor in feature.of if factor in _held_by_several(contract)]:
+                remedy = "multiply features that one peer holds, or shared ones"
+                mistakes.append(Mistake(place, f"'{several[0]}' is held by several peers", remedy))
+            elif left == right or {left, right} <= shared:
+                remedy = f"take two different features, at least one of them {peer}'s"
+                mistakes.append(Mistake(place, "this product says nothing new", remedy))
+    return mistakes
+
+
+def _columns_twice(contract: Contract) -> list[Mistake]:
+    """A feature may not have the name of another's one-hot column."""
+    encoded = {column: shared.name for shared in contract.shared for column in shared.encoded if column != shared.name}
+    for held in contract.peers.values():
+        for name, feature in held.features.items():
+            if isinstance(feature, Categorical):
+                encoded |= {f"{name}={code}": name for code in feature.codes}
+    names = [*(shared.name for shared in contract.shared), *(n for p in contract.peers.values() for n in p.features)]
+    return [
+        Mistake(f"'{name}'", f"this is also a column of '{encoded[name]}' in the model", "give it another name")
+        for name in names
+        if name in encoded
+    ]

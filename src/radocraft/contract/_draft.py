@@ -1,0 +1,100 @@
+"""A first draft of a contract, from what each peer may tell."""
+
+from __future__ import annotations
+
+import json
+
+from radocraft.contract._outline import ColumnProfile, Profile
+from radocraft.errors import ContractError
+
+_AGREE = "# AGREE: "
+
+
+def draft_contract(
+    profiles: dict[str, Profile], *, name: str, label: str, positive: str | None = None, negative: str | None = None
+) -> str:
+    """Draft a contract's text from what each peer may tell.
+
+    Columns that every peer has become shared features, all others private.
+    What the profiles do not tell (bin edges, categories, the label's values) is
+    left open under a line that begins with ``# AGREE:``.
+
+    Examples
+    --------
+    >>> from radocraft.contract import ColumnProfile, Profile
+    >>> def table(*names):
+    ...     return Profile(columns=tuple(ColumnProfile(name=name, kind="number") for name in names))
+    >>> text = draft_contract({"bank": table("bad", "age", "income"), "shop": table("bad", "age", "visits")},
+    ...                       name="risk", label="bad", positive="1", negative="0")
+    >>> print(text.splitlines()[0])
+    name = "risk"
+    """
+    for peer, told in profiles.items():
+        if label not in told.by_name:
+            raise ContractError(
+                f"The profile of '{peer}' has no column '{label}' for the label. It has {', '.join(told.by_name)}. "
+                "If it is there under another name, rename it in the profile and map it in the draft."
+            )
+    tables = list(profiles.values())
+    common = [c.name for c in tables[0].columns if c.name != label and all(c.name in t.by_name for t in tables)]
+    lines = [f"name = {_quoted(name)}", "", *_label(tables[0].by_name[label], positive, negative)]
+    for column in common:
+        lines += ["", "[[shared]]", f"name = {_quoted(column)}", *_codes([t.by_name[column] for t in tables])]
+    for peer, told in profiles.items():
+        lines += ["", f"[peers.{_key(peer)}.features]"]
+        lines += [_private(c) for c in told.columns if c.name != label and c.name not in common]
+    return "\n".join(lines) + "\n"
+
+
+def _label(column: ColumnProfile, positive: str | None, negative: str | None) -> list[str]:
+    lines = ["[label]", f"column = {_quoted(column.name)}"]
+    if positive is None or negative is None:
+        lines.append(f"{_AGREE}the value to predict, and the other one")
+    values = {"positive": positive or "", "negative": negative or ""}
+    return lines + [f"{key} = {_value(value)}" for key, value in values.items()]
+
+
+def _codes(columns: list[ColumnProfile]) -> list[str]:
+    """Edges for numbers, categories for text, from the union of what the peers tell."""
+    if all(column.kind == "boolean" for column in columns):
+        return ["categories = [false, true]"]
+    if all(column.kind == "number" for column in columns):
+        told = [column.quartiles for column in columns if column.quartiles]
+        edges = sorted(told[0]) if told else []
+        note = [f"{_AGREE}bin edges, the same at every peer"] if not edges else []
+        return [*note, f"edges = [{', '.join(f'{edge:g}' for edge in edges)}]"]
+    categories = sorted({category for column in columns for category in column.categories or ()})
+    note = [f"{_AGREE}the categories, spelled as in the tables"] if not categories else []
+    return [*note, f"categories = [{', '.join(map(_quoted, categories))}]"]
+
+
+def _private(column: ColumnProfile) -> str:
+    key = _key(column.name)
+    if column.kind == "number":
+        return f'{key} = "numeric"'
+    if column.kind == "boolean":
+        return f'{key} = "boolean"'
+    if column.kind == "other":
+        return f"# {key} is neither number, truth value nor text; convert it first"
+    categories = ", ".join(map(_quoted, column.categories or ()))
+    note = "" if column.categories else f"{_AGREE}its categories\n"
+    return f'{note}{key} = {{ kind = "categorical", categories = [{categories}] }}'
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    return name if name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name) else _quoted(name)
+
+
+def _value(text: str) -> str:
+    """A label's value as TOML: numbers and truth values bare, all else quoted."""
+    if text in ("true", "false"):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return _quoted(text)
+    return text if text.strip().lstrip("+-")[:1].isdigit() and "_" not in text else _quoted(text)

@@ -1,0 +1,72 @@
+"""A contract in words."""
+
+from __future__ import annotations
+
+from radocraft.contract._contract import Contract
+from radocraft.contract._features import Boolean, Categorical, Feature, Interact, Shared, Spline, show
+from radocraft.contract._labels import Label, Number, TwoValues
+
+
+def describe_contract(contract: Contract) -> str:
+    """A contract in words, for those who must agree to it.
+
+    Examples
+    --------
+    >>> from radocraft import example_peers
+    >>> print(describe_contract(example_peers(rows=10)[0]).splitlines()[0])
+    "default within a year" predicts whether defaulted is yes (not no).
+    """
+    lines = [
+        f'"{contract.name}" predicts {_label(contract.label)}.',
+        f"Fingerprint {contract.fingerprint[:16]}.",
+        "",
+        "Every peer groups its rows by the label"
+        + (
+            " and these shared features; a group with too few rows gives up the last of them first:"
+            if contract.shared
+            else " alone; there is no shared feature."
+        ),
+    ]
+    lines += [f"  {at}. {shared.name}: {_shared(shared)}" for at, shared in enumerate(contract.shared, start=1)]
+    for peer, held in contract.peers.items():
+        lines += ["", f"{peer} adds, summed by group, never by row:"]
+        for name, feature in sorted(held.features.items()):
+            column = contract.column_of(peer, name)
+            renamed = f" (its column {column})" if column != name else ""
+            lines.append(f"  - {name}{renamed}: {_feature(feature)}")
+    if without := [peer for peer in contract.peers if not contract.labelled(peer)]:
+        lack = "lacks" if len(without) == 1 else "lack"
+        lines += ["", f"{', '.join(without)} {lack} the label; others' proportions of it stand in for it."]
+    lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
+    return "\n".join(lines)
+
+
+def _label(label: Label) -> str:
+    if isinstance(label, TwoValues):
+        return f"whether {label.column} is {show(label.positive)} (not {show(label.negative)})"
+    if isinstance(label, Number):
+        bins = f", blocks by its bins {', '.join(label.names)}" if label.edges else ", blocks by signature alone"
+        return f"the number {label.column}{bins}"
+    return f"which of {', '.join(label.names)} {label.column} is"
+
+
+def _shared(shared: Shared) -> str:
+    order = "" if shared.encoding == "one-hot" else "; one number in that order"
+    return f"{', '.join(shared.codes)}{order}"
+
+
+def _feature(feature: Feature) -> str:
+    if isinstance(feature, Categorical):
+        return f"one of {', '.join(feature.codes)}"
+    if isinstance(feature, Boolean):
+        return "yes or no"
+    if isinstance(feature, Spline):
+        places = (
+            "at knots from its data" if isinstance(feature.knots, int) else f"at {', '.join(map(show, feature.knots))}"
+        )
+        return f"a smooth curve of a number, {places}"
+    if isinstance(feature, Interact):
+        return f"{feature.of[0]} times {feature.of[1]}"
+    if feature.centre is None:
+        return "a number; its centre and scale come from the data, with noise"
+    return f"a number, as (value - {feature.centre:g}) / {feature.scale:g}"

@@ -1,0 +1,43 @@
+"""From parts to a model: blocks, what nobody can see, matching, the paper's DRL, and what to expect.
+
+In come parts of every peer; out goes a model with its losses and an outlook. Sums are seen here, never rows, but for
+the few linked ones whose people agreed. The room is not called `learn`, since that is the function it is for.
+"""
+
+from radocraft.learning._advise import Advice, advise, best_order, leanest
+from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._completion import complete
+from radocraft.learning._differences import CHANCE
+from radocraft.learning._drl import fit_drl
+from radocraft.learning._learn import learn
+from radocraft.learning._linked import LinkedRows, fit_linked
+from radocraft.learning._matching import USUAL_CAUTION, Ridge, describe, fit_matching, generalised_cross_validation
+from radocraft.learning._metrics import auc, error_rate
+from radocraft.learning._population import RARE, Population, tenths
+from radocraft.learning._second_round import recalibrate
+
+__all__ = [
+    "CHANCE",
+    "RARE",
+    "USUAL_CAUTION",
+    "Advice",
+    "Blocks",
+    "LinkedRows",
+    "Population",
+    "Ridge",
+    "advise",
+    "auc",
+    "best_order",
+    "complete",
+    "describe",
+    "error_rate",
+    "fit_drl",
+    "fit_linked",
+    "fit_matching",
+    "generalised_cross_validation",
+    "leanest",
+    "learn",
+    "merge_cells",
+    "recalibrate",
+    "tenths",
+]

@@ -1,0 +1,256 @@
+"""From parts to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from radocraft.arrays import Floats, one_thread
+from radocraft.contract import Contract, Number, private_columns
+from radocraft.errors import LearnError
+from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._differences import compare_peers, compare_with_all, warning
+from radocraft.learning._drl import fit_drl
+from radocraft.learning._fit import Fit, Validation
+from radocraft.learning._linked import fit_linked
+from radocraft.learning._linked_rows import read_linked
+from radocraft.learning._matching import fit_matching
+from radocraft.learning._metrics import auc
+from radocraft.learning._outcome import Outcome
+from radocraft.model import (
+    Certificate,
+    Coefficient,
+    Compared,
+    Gate,
+    Model,
+    Odds,
+    Origin,
+    Tuned,
+    Validated,
+    Weight,
+    plain,
+)
+from radocraft.parts import Part
+from radocraft.sums import Cells
+from radocraft.sums import Method as Proportions
+
+_NOISY = "noise"
+_UNSURE = 0.02
+
+
+@one_thread
+def learn(
+    parts: Sequence[Part | str | Path],
+    contract: Contract,
+    *,
+    method: Literal["matching", "drl"] = "matching",
+    caution: float | None = None,
+    linked: Any = None,
+    alpha: float | None = None,
+    regularisation: Literal["tuned", "identity"] = "tuned",
+    proportions: Proportions = "adjusted",
+) -> Model:
+    """Learn one model from the peers' parts.
+
+    Parameters
+    ----------
+    parts
+        One part of each peer, or the paths of their files.
+    contract
+        What the parts were crafted under.
+    method
+        "matching" (expected matching with caution) or "drl" (the paper's).
+    caution
+        For matching, from 0 (trust that what no one can see averages out) to 1
+        (never worse than the best peer alone, whatever the true matching). If left
+        out 0.25, or less where sums over the same people show that less is enough
+        (`radocraft.learners.relation`), or as linked rows choose.
+    linked
+        For matching, a table of truly linked rows with all columns and the
+        label: it chooses caution, or replaces it by what it shows, and gives a
+        real validation error.
+    alpha
+        For matching, the ridge strength; by generalised cross-validation if None.
+    regularisation
+        For drl, Gamma tuned by cross-validation over rados, or the identity.
+    proportions
+        For peers that lack the label: how their sums by label are estimated, see
+        `radocraft.proportions`.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=500)
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
+    >>> model = rc.learn(parts, contract)
+    >>> model.peers
+    ('bank', 'insurer')
+    """
+    if len(parts) < 2:
+        raise LearnError("Learning across peers needs the parts of at least two. Give one part file of each peer.")
+    arrived = [Arrived.of(part, contract) for part in parts]
+    blocks = merge_cells(tuple(one.cells for one in arrived), contract, proportions)
+    if method == "drl":
+        fit = fit_drl(blocks, regularisation)
+    elif linked is not None:
+        if caution is not None:
+            raise LearnError("Linked rows choose caution themselves. Give either `linked` or `caution`.")
+        fit = fit_linked(blocks, read_linked(linked, blocks), alpha)
+    else:
+        fit = fit_matching(blocks, caution, alpha)
+    if not all(contract.labelled(peer) for peer in blocks.peers):
+        fit = replace(fit, settings={**fit.settings, "proportions": proportions})
+    return assemble(blocks, fit, arrived)
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What is kept of a part: its numbers, where they come from and what the peer notes; the table itself may go."""
+
+    cells: Cells
+    origin: Origin
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, given: Part | str | Path, contract: Contract) -> Arrived:
+        """Take the numbers out of a part; one that is read for this is gone afterwards, its memory given back."""
+        part = given if isinstance(given, Part) else Part.read(given)
+        out = cls(part.cells(contract), _origin(part), tuple(part.metadata["notes"]))
+        del part
+        pa.default_memory_pool().release_unused()
+        return out
+
+
+def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
+    """The model of a fit, with all a reader of its file needs to know."""
+    outcome = Outcome.of(blocks, fit)
+    odds = outcome.odds()
+    by_peer = {one.origin.peer: one for one in arrived}
+    centre, scale = blocks.label_units
+    intercept = centre + scale * (fit.theta[0] if fit.layout.intercept else np.zeros_like(fit.theta[0]))
+    coefficients = tuple(_coefficients(blocks, fit, outcome.spread()))
+    differences, effects = tuple(compare_peers(blocks)), outcome.effects()
+    return Model(
+        method=fit.method,
+        settings=fit.settings,
+        contract=blocks.contract,
+        intercept=plain(intercept),
+        raw_intercept=plain(intercept - sum(np.array(c.raw) * c.centre for c in coefficients)),
+        coefficients=coefficients,
+        constants={cells.peer: cells.constants for cells in blocks.cells if cells.constants},
+        odds=odds,
+        estimate=outcome.estimate(),
+        certificate=_certificate(blocks, fit) if fit.losses else None,
+        tuning=Tuned(**vars(fit.tuning)) if fit.tuning else None,
+        validation=_validated(fit.validation, odds, blocks) if fit.validation else None,
+        privacy=outcome.noise(_private(by_peer[peer].origin for peer in blocks.peers)),
+        learned_from=tuple(by_peer[peer].origin for peer in blocks.peers),
+        effects=effects,
+        blocks=outcome.table(),
+        differences=differences,
+        population=tuple(compare_with_all(blocks)),
+        notes=(*fit.notes, *filter(None, map(warning, differences)), *_notes(blocks, by_peer, effects)),
+    )
+
+
+def _certificate(blocks: Blocks, fit: Fit) -> Certificate:
+    lacking = [peer for peer in blocks.peers if not blocks.contract.labelled(peer)]
+    return Certificate(
+        **fit.losses,
+        peers=fit.peer_losses,
+        doubted=tuple(peer for peer in lacking if peer in blocks.doubt),
+        trusted=tuple(peer for peer in lacking if peer not in blocks.doubt),
+    )
+
+
+def _coefficients(blocks: Blocks, fit: Fit, spread: Floats) -> Iterator[Coefficient]:
+    contract, theta = blocks.contract, fit.theta[fit.layout.shared.start :] * blocks.label_units[1]
+    names: list[tuple[str, str, str | None, float, float]] = [
+        (name, shared.name, None, 0.0, 1.0) for shared in contract.shared for name in shared.encoded
+    ]
+    for place, cells in enumerate(blocks.cells):
+        columns = private_columns(contract, cells.peer)
+        for at, column in ((at, columns[at]) for at in blocks.owned(place).tolist()):
+            names.append((column.name, column.feature, cells.peer, float(cells.centre[at]), float(cells.scale[at])))
+    for (name, feature, peer, centre, scale), weight, deviation in zip(names, theta, spread, strict=True):
+        yield Coefficient(
+            name=name,
+            feature=feature,
+            peer=peer,
+            standardised=plain(weight),
+            raw=plain(weight / scale),
+            centre=centre,
+            scale=scale,
+            effect=plain(weight * deviation),
+        )
+
+
+def _validated(validation: Validation, odds: Odds | None, blocks: Blocks) -> Validated:
+    scores, rows, label = validation.scores, validation.rows, blocks.contract.label
+    compared = tuple(Compared(kind=k, value=v, loss=loss) for k, v, loss in validation.compared)
+    if odds is None or isinstance(label, Number):
+        off = float(np.mean((validation.targets - scores) ** 2))
+        error, r2 = blocks.label_units[1] * off**0.5, 1.0 - off / float(np.var(validation.targets))
+        return Validated(rows=rows, loss=validation.loss, error=error, r2=r2, compared=compared)
+    given = np.array(label.codes)[odds.chosen(scores)]
+    columns = zip(scores.reshape(rows, -1).T, label.targets(validation.labels).reshape(rows, -1).T, strict=True)
+    return Validated(
+        rows=rows,
+        loss=validation.loss,
+        error=float(np.mean(given != validation.labels)),
+        auc=float(np.nanmean([auc(column, target) for column, target in columns])),
+        compared=compared,
+    )
+
+
+def _origin(part: Part) -> Origin:
+    metadata = part.metadata
+    return Origin(
+        peer=part.peer,
+        rows=metadata["rows"],
+        cells=part.table.num_rows,
+        bytes=part.nbytes,
+        created=metadata["created"],
+        hash=metadata["hash"],
+        guarantee=metadata["policy"]["guarantee"],
+        gate=Gate(**{name: metadata["policy"][name] for name in Gate.model_fields}),
+    )
+
+
+def _private(origins: Iterable[Origin]) -> dict[str, str]:
+    """The guarantees of the peers whose parts carry noise."""
+    return {origin.peer: origin.guarantee for origin in origins if origin.gate and origin.gate.mode == _NOISY}
+
+
+def _notes(blocks: Blocks, by_peer: dict[str, Arrived], effects: dict[str, Weight]) -> Iterator[str]:
+    if absent := [peer for peer in blocks.contract.peers if peer not in blocks.peers]:
+        yield f"learned without {', '.join(absent)}: no part of theirs was given"
+    moved = {name: float(np.sum(np.square(effect))) for name, effect in effects.items()}
+    for peer, sure in blocks.surety.items():
+        yield _surety_note(peer, sure, moved[peer] / max(sum(moved.values()), np.finfo(float).tiny))
+    for peer in blocks.peers:
+        yield from (f"{peer}: {note}" for note in by_peer[peer].notes)
+
+
+def _surety_note(peer: str, sure: float | None, share: float) -> str:
+    """Whether the proportions of the label could tell a peer's classes apart; ``share`` is its share in the score."""
+    if sure is None:
+        return (
+            f"{peer} lacks the label: its sums by label are estimated from proportions and taken for exact, "
+            "in the certificate and in what to expect too"
+        )
+    if min(sure, share) < _UNSURE:
+        return (
+            f"{peer} lacks the label, and its proportions by signature tell too little of how {peer}'s columns differ "
+            f"by label ({sure:.0%}): they cannot help here, and the model is nearly that of the holders of the label. "
+            "More signatures may help"
+        )
+    return (
+        f"{peer} lacks the label: its sums by label are estimated from proportions, which tell {sure:.0%} of how its "
+        "columns differ by label; the rest stays in doubt, and caution counts with it"
+    )

@@ -1,0 +1,145 @@
+"""What a model's scores are made of: by feature, by peer, by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from radocraft.arrays import Ints
+from radocraft.contract import ANY, Contract
+from radocraft.model._record import Certificate, Coefficient, Record, Weight, plain
+from radocraft.sums import ROLLED
+
+
+@dataclass(frozen=True)
+class PeerShare:
+    """How much of the score's movement comes from one peer (or the shared features).
+
+    ``effect`` is the standard deviation of its contribution over the training
+    population (to the score of each class, if there are several), ``share`` its
+    part of the sum of variances.
+    """
+
+    name: str
+    effect: Weight
+    share: float
+
+
+@dataclass(frozen=True)
+class BlockShare:
+    """A block's mean score and what each peer adds to it."""
+
+    signature: dict[str, str]
+    label: str
+    weight: float
+    score: Weight
+    contributions: dict[str, Weight]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Coefficients by effect, peers by share, blocks by weight, each the largest first."""
+
+    coefficients: tuple[Coefficient, ...]
+    peers: tuple[PeerShare, ...]
+    blocks: Sequence[BlockShare]
+    certificate: Certificate | None
+    sentence: str
+    privacy: str | None = None
+
+
+def explain(model: Record) -> Explanation:
+    """Say what a model's scores are made of.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=500)
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
+    >>> explanation = rc.explain(rc.learn(parts, contract))
+    >>> sorted(peer.name for peer in explanation.peers)
+    ['bank', 'insurer', 'shared']
+    """
+    squares = {name: float(np.sum(np.square(effect))) for name, effect in model.effects.items()}
+    variance = sum(squares.values()) or 1.0
+    shares = [PeerShare(name, effect, squares[name] / variance) for name, effect in model.effects.items()]
+    return Explanation(
+        coefficients=tuple(sorted(model.coefficients, key=lambda c: -np.abs(c.effect).max())),
+        peers=tuple(sorted(shares, key=lambda peer: -peer.share)),
+        blocks=BlockShares(model, np.argsort(model.blocks.weights)[::-1]),
+        certificate=model.certificate,
+        sentence=sentence(model.certificate),
+        privacy=model.privacy.sentence if model.privacy else None,
+    )
+
+
+def sentence(certificate: Certificate | None) -> str:
+    """The certificate in plain words."""
+    if certificate is None:
+        return "The paper's method gives no bound on the loss."
+    if certificate.trusted:
+        bound = _bound(certificate)
+        return (
+            f"If the estimated sums by label of {', '.join(certificate.trusted)} were exact, which flatters all that "
+            f"follows: {bound[0].lower()}{bound[1:]}"
+        )
+    if certificate.doubted:
+        return (
+            f"{_bound(certificate)} Sums by label of {', '.join(certificate.doubted)} are estimated; the worst allows "
+            "for their being off by two standard deviations."
+        )
+    return _bound(certificate)
+
+
+def _bound(certificate: Certificate) -> str:
+    best, loss = min(certificate.peers.items(), key=lambda item: item[1])
+    if certificate.guaranteed <= loss * (1 + 1e-9):
+        return (
+            "Whatever the true matching of rows, on the training population as released this model is at least as "
+            f"good as {best} alone (loss at most {certificate.guaranteed:.4f}, {best} {loss:.4f})."
+        )
+    return (
+        f"On average over all matchings of rows the loss is {certificate.expected:.4f} ({best}, the best peer alone: "
+        f"{loss:.4f}); under the worst of them it is at most {certificate.guaranteed:.4f}."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BlockShares(Sequence[BlockShare]):
+    """Blocks of a model in some order, each put into words when it is asked for: there may be a million."""
+
+    model: Record
+    order: Ints
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, at: int) -> BlockShare: ...
+    @overload
+    def __getitem__(self, at: slice) -> BlockShares: ...
+    def __getitem__(self, at: int | slice) -> BlockShare | BlockShares:
+        if isinstance(at, slice):
+            return BlockShares(self.model, self.order[at])
+        return _block(self.model, int(self.order[at]))
+
+
+def _block(model: Record, at: int) -> BlockShare:
+    blocks = model.blocks
+    contributions = {"shared": blocks.shared[at], **{peer: values[at] for peer, values in blocks.peers.items()}}
+    return BlockShare(
+        signature=signature(model.contract, blocks.codes[at]),
+        label=model.contract.label.names[model.contract.label.codes.index(blocks.labels[at])],
+        weight=blocks.weights[at],
+        score=plain(np.array(model.intercept) + np.sum([*contributions.values()], axis=0)),
+        contributions=contributions,
+    )
+
+
+def signature(contract: Contract, codes: list[int]) -> dict[str, str]:
+    """Codes in words, "any" where rolled up."""
+    pairs = zip(contract.shared, codes, strict=True)
+    return {shared.name: ANY if code == ROLLED else shared.codes[code] for shared, code in pairs}

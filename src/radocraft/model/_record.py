@@ -1,0 +1,327 @@
+"""The model file: what was learned, from what, and how good it is. JSON, self-contained.
+
+A score is linear in the features as the contract encodes them::
+
+    score = intercept + sum over shared columns + sum over private columns of weight * value
+
+with ``value = (raw - centre) / scale`` for a number, 0 where it is missing. The
+file holds every weight in these standardised units and in the units of the raw
+column, the contract, a line on every part it was learned from, the losses, and
+per block the mean contribution of each peer. No sum of a peer's column is in it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.special import expit, softmax
+
+from radocraft.arrays import Floats, Ints
+from radocraft.contract import Constants, Contract, Value
+from radocraft.errors import LearnError
+from radocraft.files import __version__, read_json, write_json
+
+FORMAT: Literal[1] = 1
+
+
+Weight = float | tuple[float, ...]
+"""One number, or with several classes one for each, in the contract's order."""
+
+
+def number(weight: Weight) -> float:
+    """The number of a model with one score.
+
+    Raises
+    ------
+    LearnError
+        If there is one for each of several classes.
+    """
+    if isinstance(weight, tuple):
+        raise LearnError("This speaks of models with one score, and this model has one for each class.")
+    return weight
+
+
+def plain(weight: Floats) -> Weight:
+    """An array without axes as a number, one with an axis as a tuple."""
+    out: Weight = tuple(weight.tolist()) if weight.ndim else float(weight)
+    return out
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Coefficient(_Frozen):
+    """The weight of one column of the model.
+
+    ``peer`` is None for a shared column. ``standardised`` goes with
+    ``(raw - centre) / scale``, ``raw`` with the raw value; ``effect`` is the
+    standardised weight times the column's standard deviation over the training
+    population, which makes columns comparable.
+    """
+
+    name: str
+    feature: str
+    peer: str | None
+    standardised: Weight
+    raw: Weight
+    centre: float
+    scale: float
+    effect: Weight
+
+
+class Gate(_Frozen):
+    """What a peer's gate did to its part before it left, as the part says."""
+
+    mode: str
+    min_rows: int
+    rolled_up: int
+
+
+class Origin(_Frozen):
+    """A part the model was learned from."""
+
+    peer: str
+    rows: int
+    cells: int
+    bytes: int
+    created: str
+    hash: str
+    guarantee: str
+    gate: Gate | None = None
+
+
+class Certificate(_Frozen):
+    """Ridge losses on the training population; a numeric label in units of its standard deviation.
+
+    ``expected`` is the mean over all matchings of rows consistent with the
+    blocks, ``guaranteed`` bounds the loss under every one of them, ``peers`` is what
+    each peer that holds the label reaches alone with the same regularisation. Sums by
+    label of peers that lack it are estimates: for those in ``doubted``, ``guaranteed``
+    allows two standard deviations; those in ``trusted`` are taken for exact.
+    """
+
+    expected: float
+    guaranteed: float
+    peers: dict[str, float]
+    doubted: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()
+
+
+class Noise(_Frozen):
+    """What the peers that add noise promise, and what it costs.
+
+    ``loss`` is by how much it is expected to have raised the loss on the training
+    population, ``error`` what that is in shares of new rows, for labels of two values.
+    """
+
+    guarantee: str
+    loss: float
+    error: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Both in one sentence."""
+        points = "" if self.error is None else f"about {100 * self.error:.1f} points of error, "
+        return f"{self.guarantee}; the noise costs {points}{self.loss:.2g} of the loss."
+
+
+class Tuned(_Frozen):
+    """How the strength of the regularisation was chosen: every candidate with its score, lowest best."""
+
+    method: str
+    chosen: float
+    candidates: tuple[float, ...]
+    scores: tuple[float, ...]
+
+
+class Odds(_Frozen):
+    """Log-odds of the positive label: ``offset + slope * score``.
+
+    With several classes one number for each, ``offset + slope @ scores``, whose
+    softmax are the probabilities.
+    """
+
+    offset: Weight
+    slope: float | tuple[tuple[float, ...], ...]
+
+    @property
+    def single_slope(self) -> float:
+        """The slope of a model with one score."""
+        return number(self.slope if isinstance(self.slope, float) else self.slope[0])
+
+    def log_odds(self, score: Floats) -> Floats:
+        """Log-odds for these scores."""
+        offset, slope = np.array(self.offset), np.array(self.slope)
+        return np.asarray(offset + (slope * score if slope.ndim == 0 else score @ slope.T))
+
+    def probability(self, score: Floats) -> Floats:
+        """Probability of the positive label, or of every class."""
+        log_odds = self.log_odds(score)
+        return np.asarray(expit(log_odds) if log_odds.ndim == 1 else softmax(log_odds, axis=1))
+
+    def chosen(self, score: Floats) -> Ints:
+        """Which of the label's values is likeliest."""
+        log_odds = self.log_odds(score)
+        return (log_odds > 0 if log_odds.ndim == 1 else log_odds.argmax(axis=1)).astype(np.int64)
+
+
+class Outlook(_Frozen):
+    """What to expect on new rows, if what no one can see is as this caution assumes; see `Estimate`."""
+
+    caution: float
+    error: float
+    auc: float | None = None
+    r2: float | None = None
+
+
+class Reliability(_Frozen):
+    """Rows to expect with a probability in one bin: their share of all, the mean they are told, the mean that is so."""
+
+    share: float
+    told: float
+    true: float
+
+
+class Estimate(_Frozen):
+    """How the model will do on new rows, estimated without one joined row; see `population`.
+
+    With several classes the AUC is the mean over classes, each against all others,
+    and there is no single ROC curve. If the label is a number ``error`` is the root
+    mean square error in its units, and R² takes the place of the AUC. ``kept`` is the
+    share of a residual that the fit left in place, by which optimism is corrected.
+    """
+
+    error: float
+    auc: float | None = None
+    r2: float | None = None
+    outlooks: tuple[Outlook, ...]
+    false_positive_rate: tuple[float, ...] = ()
+    true_positive_rate: tuple[float, ...] = ()
+    reliability: tuple[Reliability, ...] = ()
+    kept: float = 1.0
+    assumption: str
+
+
+class Compared(_Frozen):
+    """One way to treat what nobody can see, and its loss on linked rows."""
+
+    kind: Literal["caution", "covariance"]
+    value: float
+    loss: float
+
+
+class Validated(_Frozen):
+    """A real test on linked rows, in the terms of `Estimate`."""
+
+    rows: int
+    loss: float
+    error: float
+    auc: float | None = None
+    r2: float | None = None
+    compared: tuple[Compared, ...]
+
+
+class Difference(_Frozen):
+    """Two peers' labels or signatures compared: G, its degrees of freedom, and how likely chance gives as much."""
+
+    peers: tuple[str, str]
+    of: Literal["labels", "signatures"]
+    statistic: float
+    freedom: int
+    p: float
+
+
+class Seen(_Frozen):
+    """Whom a peer saw, against the population of the model, whose blocks have the weights u.
+
+    ``counts`` is the peer's share in the weights, 0 if it lacks the label; ``apart`` the
+    share of its rows that would have to be in other blocks (or signatures, if it lacks
+    the label) for its people to be the model's; ``labels`` the share of each label there.
+    """
+
+    peer: str
+    counts: float
+    apart: float
+    labels: dict[str, float] = Field(default_factory=dict)
+
+
+class BlockTable(_Frozen):
+    """Per block: codes (-1 for any), label, weight, and the mean contribution of the shared columns and each peer."""
+
+    codes: list[list[int]]
+    labels: list[int]
+    weights: list[float]
+    shared: list[Weight]
+    peers: dict[str, list[Weight]]
+
+
+class Record(_Frozen):
+    """All that a model file holds."""
+
+    format: Literal[1] = FORMAT
+    radocraft: str = __version__
+    created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    method: Literal["matching", "drl"]
+    settings: dict[str, float | str]
+    contract: Contract
+    intercept: Weight
+    raw_intercept: Weight
+    coefficients: tuple[Coefficient, ...]
+    constants: dict[str, Constants] = Field(default_factory=dict)
+    odds: Odds | None
+    estimate: Estimate
+    certificate: Certificate | None
+    tuning: Tuned | None
+    validation: Validated | None = None
+    privacy: Noise | None = None
+    second_round: Estimate | None = None
+    learned_from: tuple[Origin, ...]
+    effects: dict[str, Weight]
+    blocks: BlockTable
+    differences: tuple[Difference, ...] = ()
+    population: tuple[Seen, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The peers it was learned from."""
+        return tuple(origin.peer for origin in self.learned_from)
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The label's values: negative and positive, the classes in the contract's order; none if it is a number."""
+        return self.contract.label.values
+
+    @cached_property
+    def shared_weights(self) -> Floats:
+        """Weights of the shared columns, in the contract's order."""
+        return self.stacked([c.standardised for c in self.coefficients if c.peer is None])
+
+    def stacked(self, weights: list[Weight]) -> Floats:
+        """Weights as an array, with a second axis if there are several classes."""
+        return np.array(weights, dtype=np.float64).reshape(len(weights), *np.shape(self.intercept))
+
+    def of_peer(self, peer: str) -> tuple[Coefficient, ...]:
+        """The coefficients of a peer's private columns, in the contract's order."""
+        return tuple(c for c in self.coefficients if c.peer == peer)
+
+    @cached_property
+    def block_codes(self) -> Ints:
+        """Codes of the blocks as an array, one row each."""
+        return np.array(self.blocks.codes, dtype=np.int64).reshape(len(self.blocks.labels), len(self.contract.shared))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a JSON file, whole or not at all."""
+        write_json(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model file."""
+        remedy = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
+        return read_json(cls, path, "model", remedy)

@@ -1,0 +1,180 @@
+"""How good the model is: certificate, error to expect, ROC, reliability, caution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from radocraft.contract import show
+from radocraft.model import Record, sentence
+from radocraft.pages._bars import plain_bar
+from radocraft.pages._charts import Axis, Line, line_chart, percent
+from radocraft.pages._markup import Child, tag
+from radocraft.pages._numbers import plain
+from radocraft.pages._page import Section, figure, table
+from radocraft.pages._quality import error, expected, has_two_values, is_number, naive, second
+
+_CORNERS = Line(((0.0, 0.0), (1.0, 1.0)), "quiet")
+_POINTS = 49
+
+
+def outcome(model: Record) -> Section:
+    """The section."""
+    children: list[Child] = [
+        tag("p", sentence(model.certificate), class_="lead"),
+        tag("p", list(_expectation(model))),
+        tag("p", _counted(model)) if model.second_round is not None else None,
+        tag("p", _tested(model)) if model.validation is not None else None,
+        tag("div", list(_charts(model)), class_="pair"),
+    ]
+    children.append(tag("p", f"What these estimates assume: {model.estimate.assumption}", class_="muted small"))
+    if model.second_round is not None:
+        children.append(tag("p", f"Counts assume: {model.second_round.assumption}", class_="muted small"))
+    return Section("quality", "How good it is", children)
+
+
+def _losses(model: Record) -> Element:
+    losses = model.certificate
+    assert losses is not None
+    named = [("This model, on average", losses.expected, "up")]
+    named.append(("This model, at worst", losses.guaranteed, "up soft"))
+    named += [(f"{peer} alone", loss, "down") for peer, loss in losses.peers.items()]
+    largest = max(loss for _, loss, _ in named)
+    rows = [(name, tag("b", f"{loss:.4f}"), plain_bar(loss, largest, kind)) for name, loss, kind in named]
+    scale = "in units of the label's variance" if is_number(model) else "1 for a score that is always 0"
+    words = (
+        "Nobody knows which rows of the peers belong together: the blocks leave many matchings open. On average, and "
+        f"at worst, over all of them; the loss is the squared one, {scale}."
+    )
+    return tag(
+        "div",
+        tag("h3", "Loss on the training population"),
+        tag("p", words, class_="muted"),
+        table(("Who", "#Loss", ""), rows),
+        class_="card bars",
+    )
+
+
+def _expectation(model: Record) -> Iterator[Child]:
+    estimate = model.estimate
+    worst = max(estimate.outlooks, key=lambda outlook: outlook.caution)
+    answer, usual = naive(model)
+    what = "a root mean square error of " if is_number(model) else "an error of "
+    yield f"On new rows expect {what}"
+    yield tag("b", error(model, estimate.error))
+    yield f" and {' '.join(second(estimate))}, if what nobody can see averages out; "
+    yield f"{error(model, worst.error)} and {' '.join(second(worst))} if it is at its worst. "
+    yield f"Always saying {answer} errs {'by' if is_number(model) else 'in'} {error(model, usual)}."
+
+
+def _counted(model: Record) -> str:
+    counted = expected(model)
+    return (
+        f"From counts of scores at every peer, which need no normal scores: an error of {error(model, counted.error)} "
+        f"and {' '.join(second(counted))}, if what nobody can see averages out. The probabilities are made to fit them."
+    )
+
+
+def _tested(model: Record) -> str:
+    held = model.validation
+    assert held is not None
+    return (
+        f"Tested on {held.rows:,} truly linked rows: error {error(model, held.error)}, {' '.join(second(held))}. "
+        "This is a measurement, not an estimate."
+    )
+
+
+def _charts(model: Record) -> Iterator[Element]:
+    if model.certificate is not None:
+        yield _losses(model)
+    yield _caution(model)
+    if has_two_values(model) and expected(model).false_positive_rate:
+        yield _roc(model)
+    if expected(model).reliability:
+        yield _reliability(model)
+    if model.validation is not None:
+        yield from _compared(model)
+
+
+def _roc(model: Record) -> Element:
+    positive, negative = (show(value) for value in reversed(model.classes))
+    told = expected(model)
+    false, true = np.array(told.false_positive_rate), np.array(told.true_positive_rate)
+    level = np.linspace(0.0, 1.0, _POINTS)
+    across, up = np.interp(level, (false + true) / 2, false), np.interp(level, (false + true) / 2, true)
+    points = tuple(zip(across.tolist(), up.tolist(), strict=True))
+    tips = tuple(f"{y:.0%} of “{positive}” found at {x:.0%} of “{negative}” taken for it" for x, y in points)
+    chart = line_chart(
+        f"ROC curve, estimated area {told.auc:.3f}",
+        Axis.share(f"“{negative}” taken for “{positive}”"),
+        Axis.share(""),
+        [_CORNERS, Line(points, "main", tips=tips)],
+    )
+    tenths = np.linspace(0.0, 1.0, 11)
+    rows = [(f"{x:.0%}", f"{y:.1%}") for x, y in zip(tenths, np.interp(tenths, false, true), strict=True)]
+    words = f"How many “{positive}” are found (upwards) at the price of how many false alarms. {_from_what(model, '0')}"
+    numbers = table((f"#false alarms among “{negative}”", f"#found of “{positive}”"), rows)
+    return figure(f"ROC, area {told.auc:.3f}", chart, words, numbers)
+
+
+def _reliability(model: Record) -> Element:
+    positive = show(model.classes[1])
+    bins = expected(model).reliability
+    points = tuple((one.told, one.true) for one in bins)
+    tips = tuple(f"told {one.told:.0%}, true {one.true:.0%}; {one.share:.1%} of rows" for one in bins)
+    chart = line_chart(
+        "Reliability: probabilities told against shares that are true",
+        Axis.share("probability the model tells"),
+        Axis.share(""),
+        [_CORNERS, Line(points, "main", dots=True, tips=tips)],
+    )
+    rows = [(f"{one.told:.1%}", f"{one.true:.1%}", f"{one.share:.1%}") for one in bins]
+    words = (
+        f"Of the rows told so much, how many are “{positive}”. On the line, probabilities mean what they say. "
+        f"{_from_what(model, plain(float(model.settings.get('caution', 0.0))))}"
+    )
+    return figure("Reliability", chart, words, table(("#told", "#true", "#share of rows"), rows))
+
+
+def _from_what(model: Record, caution: str) -> str:
+    if model.second_round is not None:
+        return "From counts of scores at every peer."
+    return f"Estimated, caution {caution}."
+
+
+def _caution(model: Record) -> Element:
+    outlooks = model.estimate.outlooks
+    points = tuple((outlook.caution, outlook.error) for outlook in outlooks)
+    tips = tuple(f"at {o.caution:g}: error {error(model, o.error)}, {' '.join(second(o))}" for o in outlooks)
+    chart = line_chart(
+        "Error to expect against how bad the unseen is",
+        Axis.over("how bad what nobody can see is", (0.0, 1.0)),
+        Axis.over("", [0.0, *(o.error for o in outlooks)], plain if is_number(model) else percent),
+        [Line(points, "main", dots=True, tips=tips)],
+    )
+    rows = [(f"{o.caution:g}", error(model, o.error), second(o)[1]) for o in outlooks]
+    words = "The error of this model, from what nobody can see averaging out (0) to its being at its worst (1)."
+    return figure(
+        "If the unseen is worse", chart, words, table(("#how bad", "#error", f"#{second(outlooks[0])[0]}"), rows)
+    )
+
+
+def _compared(model: Record) -> Iterator[Element]:
+    held = model.validation
+    assert held is not None
+    tried = sorted((one.value, one.loss) for one in held.compared if one.kind == "caution")
+    if len(tried) > 1:
+        tips = tuple(f"caution {value:g}: loss {loss:.4f}" for value, loss in tried)
+        chart = line_chart(
+            "Loss on linked rows against caution",
+            Axis.over("caution", [value for value, _ in tried]),
+            Axis.over("", [loss for _, loss in tried]),
+            [Line(tuple(tried), "main", dots=True, tips=tips)],
+        )
+        rows = [(f"{value:g}", f"{loss:.4f}") for value, loss in tried]
+        best = min(held.compared, key=lambda one: one.loss)
+        chosen = "caution" if best.kind == "caution" else "of the covariance between peers that they show a share of"
+        words = f"On {held.rows:,} linked rows. They chose {chosen} {best.value:g}, with a loss of {best.loss:.4f}."
+        yield figure("What linked rows say", chart, words, table(("#caution", "#loss"), rows))

@@ -1,0 +1,61 @@
+"""How good a model is, in the words that fit its label: an error rate, or a root mean square error."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from radocraft.contract import Number, TwoValues
+from radocraft.model import Estimate, Outlook, Record, Validated
+from radocraft.pages._numbers import plain
+
+Told = Estimate | Outlook | Validated
+
+
+def is_number(model: Record) -> bool:
+    """Whether the label is a number."""
+    return isinstance(model.contract.label, Number)
+
+
+def has_two_values(model: Record) -> bool:
+    """Whether the label has two values, so that there is one score and one ROC curve."""
+    return isinstance(model.contract.label, TwoValues)
+
+
+def aim(model: Record) -> str:
+    """What the model predicts."""
+    label = model.contract.label
+    if isinstance(label, Number):
+        return f"One model of {label.column}"
+    if isinstance(label, TwoValues):
+        return f"One model of whether {label.column} is “{label.names[1]}”"
+    return f"One model of which {label.column} it is, of {len(label.names)}"
+
+
+def expected(model: Record) -> Estimate:
+    """The best there is on new rows: from counts of scores if there was a second round, else from normal scores."""
+    return model.second_round or model.estimate
+
+
+def error(model: Record, value: float) -> str:
+    """An error: a share of rows, or in the label's units."""
+    return plain(float(f"{value:.4g}")) if is_number(model) else f"{value:.1%}"
+
+
+def second(told: Told) -> tuple[str, str]:
+    """The second measure: AUC, or R² of a number."""
+    if told.r2 is not None:
+        return "R²", f"{told.r2:.3f}"
+    return "AUC", "unknown" if told.auc is None else f"{told.auc:.3f}"
+
+
+def naive(model: Record) -> tuple[str, float]:
+    """The answer that needs no model, and its error: the most common label, or the mean of a number."""
+    if is_number(model):
+        r2 = model.estimate.r2 or 0.0
+        return "its mean", model.estimate.error / sqrt(max(1.0 - r2, 1e-12))
+    weights, labels = np.array(model.blocks.weights), np.array(model.blocks.labels)
+    shares = [float(weights[labels == code].sum() / weights.sum()) for code in model.contract.label.codes]
+    most = int(np.argmax(shares))
+    return f"“{model.contract.label.names[most]}”", 1.0 - shares[most]

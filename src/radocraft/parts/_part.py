@@ -1,0 +1,317 @@
+"""The part: the only thing that leaves a peer, format 2.
+
+A Parquet file (zstd), one row per cell, that any Parquet reader opens:
+
+=====================  =======================================================
+``shared:NAME``        the cell's code of that shared feature, or ``any``
+``label``              the label's value; ``any`` from a peer that lacks it (unless
+                       it labelled its rows itself, which its notes then say)
+``rows``               number of rows in the cell
+``sum:COLUMN``         sum of a private column, in the model's units; of a numeric
+                       label likewise
+``present:COLUMN``     how many values are behind the sum, only in exact mode and
+                       only where some are missing (else the rows: a missing value
+                       counts as the centre)
+``shared-sum:COLUMN``  sum of a shared column of the model, only in cells where
+                       the code is ``any`` (else it follows from the code)
+=====================  =======================================================
+
+and one JSON value under the key ``radocraft`` of the file's metadata, field by
+field in `metadata`: contract, peer and time, the policy and its noise and cost,
+units of the private columns, their second moments by label, what rolled-up cells
+do not tell, the head of the peer's ledger, and a SHA-256 over all of that and the
+table, which the peer may sign. Matrices are base64 of little-endian doubles.
+
+Unless the mode is exact every number carries noise. Second moments of (private
+columns, shared columns, 1) follow from these numbers; see `radocraft.cells.assemble`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from scipy.sparse import csr_array
+
+from radocraft.contract import Contract, moment_labels, summed_columns
+from radocraft.errors import FileError, PolicyRefusal, Tampered
+from radocraft.files import __version__, writing
+from radocraft.parts._check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
+from radocraft.parts._footer import KEY, WORDS, Opened, opened, refused
+from radocraft.parts._metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label, unpack_private
+from radocraft.parts._sign import sign
+from radocraft.parts._table import codes_of, labels_of, matrix_of, places_of, present_of, shared_sums_of, tabulate
+from radocraft.sums import Cells, Levels, assemble, hidden_columns, taken_apart
+
+if TYPE_CHECKING:
+    from radocraft.gate import Policy, Release
+
+_UNHASHED = {"hash", "signature"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A released table and its metadata.
+
+    `radocraft.share` makes one; `Part.read` reads one back and refuses it if it was
+    changed, or cannot be.
+    """
+
+    table: pa.Table
+    metadata: dict[str, Any]
+    _bytes: int | None = field(default=None, repr=False, compare=False)
+    _stays: bool = field(default=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, release: Release, ledger_head: str | None = None) -> Part:
+        """Make the part of a release; only ``peer/`` does.
+
+        Without the head of the ledger that will have its line it stays in memory
+        (`write` refuses it), unless the policy is exact and wants neither ledger nor review.
+        """
+        policy = release.policy
+        stays = ledger_head is None and (policy.noisy or policy.review or policy.ledger is not None)
+        table = tabulate(release.cells, release.contract)
+        metadata = {**_describe(release), "ledger": ledger_head}
+        columns = ((name, table.column(name)) for name in table.column_names)
+        return cls(table, {**metadata, "hash": _hash(columns, metadata)}, _stays=stays)
+
+    @classmethod
+    def read(cls, path: str | Path | IO[bytes], name: str | None = None) -> Part:
+        """Read a part, called ``name`` in messages, and check it as far as that goes without its contract.
+
+        `check` goes further, and `cells` checks all of it.
+        """
+        name, columns = name or str(path), {}
+
+        def kept(found: Iterable[tuple[str, pa.ChunkedArray]]) -> Iterator[tuple[str, pa.ChunkedArray]]:
+            for column, values in found:
+                columns[column] = values
+                yield column, values
+
+        with opened(path, name) as file:
+            metadata = _check(file, kept(_each_column(file.file)), name)
+        return cls(pa.table(columns), metadata, Path(path).stat().st_size if isinstance(path, str | Path) else None)
+
+    @classmethod
+    def verify(cls, path: str | Path, name: str | None = None) -> dict[str, Any]:
+        """Check a part as `read` does, one column at a time; gives its metadata alone."""
+        name = name or str(path)
+        with opened(path, name) as file:
+            return _check(file, _each_column(file.file), name)
+
+    def kept_back(self) -> Part:
+        """The same part, to look at: `write` and `stream` refuse it."""
+        return replace(self, _stays=True)
+
+    def signed(self, private: bytes) -> Part:
+        """The same part with a signature by a private key in PEM."""
+        return replace(self, metadata={**self.metadata, "signature": sign(self.metadata["hash"], private)}, _bytes=None)
+
+    def write(self, path: str | Path) -> None:
+        """Write the part to a Parquet file, whole or not at all; refused if no ledger stands for it."""
+        self._check_leave()
+        with writing(path) as file:
+            self._stream(file)
+
+    def stream(self, sink: Any) -> None:
+        """Write the bytes of that file to an open file or buffer, if `write` would."""
+        self._check_leave()
+        self._stream(sink)
+
+    @property
+    def peer(self) -> str:
+        """Whose part it is."""
+        return str(self.metadata["peer"])
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes leave, as a file."""
+        if self._bytes is not None:
+            return self._bytes
+        sink = pa.BufferOutputStream()
+        self._stream(sink)
+        return int(sink.getvalue().size)
+
+    def check(self) -> None:
+        """Refuse numbers that no rows have, as far as that shows without the contract; codes do not."""
+        names, present = self.metadata["columns"], {*self.table.column_names}
+        needed = {"label", "rows", *(f"sum:{name}" for name in names)}
+        if missing := sorted(needed - present):
+            raise broken(self.peer, f"its table has no column '{missing[0]}'")
+        if sorted(column for column in present - needed if column.startswith("sum:")):
+            raise broken(self.peer, "its table has sums of a column that it does not name")
+        try:
+            private = unpack_private(self.metadata)
+        except ValueError as error:
+            raise broken(self.peer, f"its moments are not those of its columns ({error})") from error
+        rows = self.table.column("rows").to_numpy().astype(np.int64)
+        codes = [places_of(self.table, column) for column in self.table.column_names if column.startswith("shared:")]
+        cells = Cells(
+            peer=self.peer,
+            columns=tuple(names),
+            centre=np.array(self.metadata["centre"], dtype=np.float64),
+            scale=np.array(self.metadata["scale"], dtype=np.float64),
+            codes=np.array(codes, dtype=np.int64).reshape(len(codes), len(rows)).T,
+            labels=places_of(self.table, "label"),
+            rows=rows,
+            sums=matrix_of(self.table, [f"sum:{name}" for name in names]),
+            present=np.broadcast_to(rows[:, None], (len(rows), len(names))),
+            shared=csr_array((len(rows), 0)),
+            by_label=np.empty((0, 0, 0)),
+            levels=Levels(**self.metadata["levels"]),
+        )
+        check_alone(cells, private, self.table.column("label").to_pylist(), self.metadata["policy"])
+
+    def cells(self, contract: Contract) -> Cells:
+        """The part's numbers, checked and read under the contract it was made for."""
+        check_agreed(self.metadata, self.table.column_names, contract)
+        names = tuple(column.name for column in summed_columns(contract, self.peer))
+        codes, labels = codes_of(self.table, contract, self.peer), labels_of(self.table, contract, self.peer)
+        check_keys(codes, labels, contract, self.peer)
+        rows = self.table.column("rows").to_numpy().astype(np.int64)
+        cells = Cells(
+            peer=self.peer,
+            columns=names,
+            centre=np.array(self.metadata["centre"], dtype=np.float64),
+            scale=np.array(self.metadata["scale"], dtype=np.float64),
+            codes=codes,
+            labels=labels,
+            rows=rows,
+            sums=matrix_of(self.table, [f"sum:{name}" for name in names]),
+            present=present_of(self.table, names, rows, self.peer),
+            shared=shared_sums_of(self.table, contract, codes, rows, self.peer),
+            by_label=np.empty((0, 0, 0)),
+            levels=Levels(**self.metadata["levels"]),
+            constants={name: tuple(values) for name, values in self.metadata["constants"].items()},
+        )
+        hidden = dict(zip(moment_labels(contract, self.peer).values(), hidden_columns(contract, cells), strict=True))
+        try:
+            told = unpack_by_label(self.metadata, hidden, len(names), len(contract.shared_columns))
+        except ValueError as error:
+            raise broken(self.peer, f"its moments are not those of its columns and labels ({error})") from error
+        check_numbers(cells, contract, *told, self.metadata["policy"])
+        return replace(cells, by_label=assemble(contract, cells, *told))
+
+    def _check_leave(self) -> None:
+        if self._stays:
+            raise PolicyRefusal(
+                "This part was made to stay in memory: no ledger has a line of it. To have it as a file give "
+                "`radocraft.share` an output, or use `radocraft craft`."
+            )
+
+    def _stream(self, sink: Any) -> None:
+        words = [name for name in self.table.column_names if name.startswith(WORDS)]
+        lean = {"compression": "zstd", "use_dictionary": words, "write_statistics": False, "store_schema": False}
+        with pq.ParquetWriter(sink, self.table.schema, **lean) as writer:
+            writer.write_table(self.table)
+            writer.add_key_value_metadata({KEY: json.dumps(self.metadata)})
+
+
+def _describe(release: Release) -> dict[str, Any]:
+    cells, contract = release.cells, release.contract
+    hidden = dict(zip(moment_labels(contract, cells.peer).values(), hidden_columns(contract, cells), strict=True))
+    return {
+        "format": FORMAT,
+        "radocraft": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "contract": contract.name,
+        "fingerprint": contract.fingerprint,
+        "peer": cells.peer,
+        "rows": cells.total,
+        "policy": _policy_words(release),
+        "levels": asdict(cells.levels),
+        "notes": [*release.notes],
+        "columns": [*cells.columns],
+        "centre": cells.centre.tolist(),
+        "scale": cells.scale.tolist(),
+        "constants": {name: [*values] for name, values in cells.constants.items()},
+        **pack_by_label(*taken_apart(contract, cells), hidden),
+    }
+
+
+def _policy_words(release: Release) -> dict[str, Any]:
+    policy: Policy = release.policy
+    noisy, rho = policy.mode == "noise", release.spend.rho
+    epsilon = release.epsilon if noisy else math.inf
+    return {
+        "mode": policy.mode,
+        "noise": policy.noise if noisy and policy.epsilon is None else None,
+        "epsilon": epsilon if math.isfinite(epsilon) else None,
+        "delta": policy.delta if noisy else None,
+        "rho": rho if noisy else None,
+        "min_rows": policy.min_rows,
+        "bound": policy.bound if noisy else None,
+        "row_bound": policy.row_bound if noisy else None,
+        "unit": policy.unit,
+        "rows_per_person": policy.rows_per_person,
+        "guarantee": release.guarantee,
+        "rolled_up": release.rolled_up,
+    }
+
+
+def _each_column(file: pq.ParquetFile) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """One column after the other, so that no more than one is there packed and unpacked."""
+    for name in file.schema_arrow.names:
+        yield name, file.read([name]).column(name)
+
+
+def _check(file: Opened, columns: Iterable[tuple[str, pa.ChunkedArray]], name: str) -> dict[str, Any]:
+    """The metadata, if format, hash and every field and column are as they should be."""
+    metadata = parse(file.text)
+    if metadata.get("format") != FORMAT:
+        given = str(metadata.get("format"))[:20]
+        raise FileError(f"'{name}' has format {ascii(given)[1:-1]}; this version of radocraft reads {FORMAT}.")
+    wrong: list[str | None] = []
+
+    def looked_at() -> Iterator[tuple[str, pa.ChunkedArray]]:
+        for column, values in columns:
+            wrong.append(check_column(column, values))
+            if column == "rows" and metadata.get("rows") != pc.sum(values).as_py():
+                wrong.append("the rows of its cells are not as many as it says in all")
+            yield column, values
+
+    if _hash(looked_at(), metadata) != metadata.get("hash"):
+        raise Tampered(f"'{name}' does not match its hash: it was changed after release. Ask the peer for it again.")
+    if found := next(filter(None, [check_fields(metadata), *wrong]), None):
+        raise refused(name, found)
+    return metadata
+
+
+def _hash(columns: Iterable[tuple[str, pa.ChunkedArray]], metadata: dict[str, Any]) -> str:
+    """SHA-256 over the metadata and the columns, the same however the file is cut and packed."""
+    body = {key: value for key, value in metadata.items() if key not in _UNHASHED}
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode())
+    for name, chunks in columns:
+        digest.update(json.dumps([name, str(chunks.type), len(chunks)]).encode())
+        for piece in _words(chunks) if pa.types.is_dictionary(chunks.type) else _numbers(chunks):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _words(chunks: pa.ChunkedArray) -> Iterator[bytes]:
+    """The words there are, in order, and the place of each row's: long words in many rows take no more room."""
+    column = chunks.unify_dictionaries().combine_chunks()
+    words = [*map(str, column.dictionary.to_pylist())]
+    there = sorted({words[at] for at in pc.unique(column.indices.drop_null()).to_pylist()})
+    places = {word: place for place, word in enumerate(there)}
+    ranks = np.array([places.get(word, -1) for word in words] or [-1], dtype="<i4")
+    yield json.dumps(there).encode()
+    yield column.is_null().to_numpy(zero_copy_only=False).tobytes()
+    yield ranks[column.indices.fill_null(0).to_numpy()].tobytes()
+
+
+def _numbers(chunks: pa.ChunkedArray) -> Iterator[bytes]:
+    column = chunks.combine_chunks()
+    yield column.is_null().to_numpy(zero_copy_only=False).tobytes()
+    yield column.fill_null(0).to_numpy(zero_copy_only=False).tobytes()

@@ -1,0 +1,168 @@
+"""A file that waits for a person: still at the peer, and not yet allowed to leave.
+
+It holds what would leave, to the byte, and names the ledger and the proposal in
+it. Everything else that a reviewer sees comes from that ledger, as it is now: a
+pending file is of no use without it.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from radocraft.errors import FileError, PolicyRefusal
+from radocraft.files import writing
+from radocraft.gate import epsilon_of
+from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Verdict, What
+from radocraft.parts import Part
+from radocraft.peer._forms import form_of
+
+_LONGEST = 100_000
+
+
+class Note(BaseModel):
+    """What a pending file says beside what it holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[2] = 2
+    what: What
+    ledger: str
+    proposal: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What waits, and the proposal in the ledger.
+
+    Parameters
+    ----------
+    note
+        What the file says of itself.
+    content
+        The part, or the scores, as it would leave; a part can be looked at and not written.
+    encoded
+        Its file, to the byte.
+    line
+        The proposal.
+    history
+        The ledger's lines, as they are now.
+    """
+
+    note: Note
+    content: Any
+    encoded: bytes
+    line: Leaving
+    history: History
+
+    @classmethod
+    def read(cls, path: str | Path) -> Pending:
+        """Read it; what was changed, or was never proposed to its ledger, is refused."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = {info.filename: info for info in archive.infolist()}
+                if {*names} != {"review.json", "content"} or names["review.json"].file_size > _LONGEST:
+                    raise ValueError("there is something else in it")
+                if any(info.compress_type != zipfile.ZIP_STORED for info in names.values()):
+                    raise ValueError("it is packed")
+                note = Note.model_validate_json(archive.read("review.json"))
+                encoded = archive.read("content")
+        except (OSError, ValueError, ValidationError, zipfile.BadZipFile, NotImplementedError) as error:
+            raise FileError(f"'{path}' is not a pending release. Craft it anew, or check the path.") from error
+        form = form_of(note.what)
+        content = form.read(io.BytesIO(encoded), str(path))
+        history = Ledger(Path(note.ledger)).history()
+        line = history.proposed(note.proposal)
+        if line is None or line.what != note.what or line.file != form.describe(content).hash:
+            raise PolicyRefusal("This release was never proposed to the ledger it names. Craft it anew.")
+        if isinstance(content, Part):
+            content = content.kept_back()
+        return cls(note, content, encoded, line, history)
+
+    @property
+    def summary(self) -> str:
+        """What is in the file, for a person."""
+        return form_of(self.note.what).describe(self.content).summary
+
+    @property
+    def noise(self) -> dict[str, str]:
+        """How much noise there is and what that is worth, in words."""
+        if self.line.limits is None or self.line.rho is None:
+            return {"noise": "none: exact sums"}
+        delta = self.line.limits.delta
+        paid = self.line.rho == 0
+        epsilon = "paid for already" if paid else f"{epsilon_of(self.line.rho, delta):.3g} at delta {delta:g}"
+        asked = getattr(self.content, "metadata", {}).get("policy", {}).get("noise")
+        amount = {} if asked is None else {"noise": f"at least {asked:g} times the sampling error of every number"}
+        return {**amount, "epsilon": epsilon}
+
+    @property
+    def head(self) -> str:
+        """The ledger's head before the proposal."""
+        return self.history.before(self.note.proposal).head
+
+    @property
+    def before(self) -> Budget | None:
+        """What had left of the table before the proposal; None where exact sums leave."""
+        limits = self.line.limits
+        return None if limits is None else Budget.of(self.history.before(self.note.proposal), self.line.table, limits)
+
+    @property
+    def after(self) -> Budget | None:
+        """What has left of the table with it, and with all that came since."""
+        limits = self.line.limits
+        return None if limits is None else Budget.of(self.history, self.line.table, limits)
+
+    def let_out(self, output: Path) -> None:
+        """Write what was approved; refused until the ledger says that it was."""
+        if Ledger(Path(self.note.ledger)).history().stage_of(self.line) != "released":
+            raise PolicyRefusal("Nobody has approved this release. See it and decide: radocraft review.")
+        with writing(output) as file:
+            file.write(self.encoded)
+
+    def decide(self, verdict: Verdict, name: str, reason: str) -> Decision:
+        """Record a person's decision; after an approval the file may leave.
+
+        An approval that was recorded and not carried out is found again.
+        """
+        decision = Decision(
+            kind=verdict,
+            what=self.note.what,
+            table=self.line.table,
+            file=self.line.file,
+            proposal=self.note.proposal,
+            name=name,
+            reason=reason,
+        )
+        ledger = Ledger(Path(self.note.ledger))
+        earlier = ledger.history().decision_on(self.note.proposal)
+        if earlier is not None and earlier.kind == verdict == "approval":
+            return earlier
+
+        def check(history: History) -> None:
+            if (decided := history.decision_on(self.note.proposal)) is not None:
+                raise PolicyRefusal(
+                    f"This release was decided on already ({decided.kind} by {decided.name}). "
+                    "Craft anew for another decision."
+                )
+
+        ledger.append(decision, check)
+        return decision
+
+
+def write_pending(line: Leaving, ledger: Path, content: Path, sink: IO[bytes]) -> None:
+    """Write a pending file, whose content is a file's, to an open file."""
+    note = Note(what=line.what, ledger=str(ledger.resolve()), proposal=str(line.proposal))
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("review.json", note.model_dump_json(indent=1))
+        archive.write(content, "content")
+
+
+def pending_path(output: Path) -> Path:
+    """Where a file that waits for review is put."""
+    return output.with_name(output.name + ".pending")

@@ -1,0 +1,170 @@
+"""From a peer's table to its part: sum, pass the gate, and take the one road out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from radocraft.contract import Contract
+from radocraft.errors import ContractMismatch, PolicyRefusal, RadocraftError
+from radocraft.files import check_place
+from radocraft.gate import Policy, check_allowed, release
+from radocraft.ledger import Ledger
+from radocraft.parts import Part, check_signature, public_key
+from radocraft.peer._forms import PARTS
+from radocraft.peer._outgoing import Drawn
+from radocraft.peer._road import Errand, Say, UnitsSettled, log, send
+from radocraft.progress import Progress, quiet
+from radocraft.rows import craft, label_rows, open_source
+from radocraft.sums import Tally
+
+
+def share(
+    table: Any,
+    contract: Contract,
+    peer: str,
+    *,
+    policy: Policy | None = None,
+    output: str | Path | None = None,
+    name: str | None = None,
+    onto: Tally | None = None,
+    tally: str | Path | None = None,
+    proportions: Sequence[Part] = (),
+    job: str | None = None,
+    sign: bytes | None = None,
+    say: Say = log.warning,
+    progress: Progress = quiet,
+) -> Part:
+    """Sum a peer's rows, add noise, and write the part that may leave: the one way out of a peer.
+
+    Parameters
+    ----------
+    table
+        Where the rows are: a path, a data frame, a source; see `open_source`.
+    contract, peer
+        What was agreed, and which of its peers this table belongs to.
+    policy
+        The peer's rules; those of `Policy()` if None. Where it asks for a
+        review, the part is put beside ``output`` and `AwaitsReview` is raised.
+    output
+        The part file to write; the ledger hears of it before. Without one the
+        part stays in memory and cannot be written (but for mode "exact").
+    name
+        What the ledger calls the table if the policy does not say; its file's
+        name, or the peer's, if None.
+    onto
+        A tally of earlier rows to add these to.
+    tally
+        Where to keep the bounded sums, for ``onto``. They never leave.
+    proportions
+        For a peer without the label: parts of those who hold it, by whose
+        proportions it labels its own rows (mode "exact" only).
+    job
+        The request it answers, if it came over the network.
+    sign
+        A private key in PEM to sign the part with, such as that of a network identity.
+    say
+        Told what the user should know, such as that the same part was given
+        again; the log "radocraft" by default.
+    progress
+        Called as the work goes on.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=2000)
+    >>> file = Path(tempfile.mkdtemp()) / "bank.part.parquet"
+    >>> part = rc.share(tables["bank"], contract, "bank", output=file)
+    >>> part.peer, sorted(path.name for path in file.parent.iterdir())
+    ('bank', ['bank.ledger', 'bank.ledger.parts', 'bank.part.parquet'])
+    >>> again = rc.share(tables["bank"], contract, "bank", output=file, say=print)
+    The same release of an unchanged table: given again, nothing spent.
+    >>> again.metadata["hash"] == part.metadata["hash"]
+    True
+    """
+    policy = policy or Policy()
+    check_allowed(contract, peer, policy)
+
+    def finish(part: Part) -> Part:
+        return part if sign is None else _signed(part, sign)
+
+    errand = None
+    if output is not None:
+        named = policy.table or name or table_name_of(table, peer)
+        errand = Errand(PARTS, contract, peer, policy, named, Path(output), job, say, finish)
+        errand.check()
+    if tally is not None:
+        check_place(tally)
+    if proportions:
+        _check_whole(policy, onto or tally)
+    source, held = open_source(table), [part.cells(contract) for part in proportions]
+    while True:
+        units, notes = None if errand is None or onto is not None else _units(errand), tuple[str, ...]()
+        if proportions:
+            labelled = label_rows(source, contract, peer, held, progress=progress)
+            total, notes = labelled.tally, (labelled.note,)
+        else:
+            total = craft(source, contract, peer, bounds=policy.bounds, onto=onto, constants=units, progress=progress)
+        if tally is not None:
+            total.save(tally)
+        draw = _drawing(total, contract, policy, notes)
+        if errand is None:
+            return finish(draw(None).content)
+        try:
+            return send(replace(errand, settles=total.settled > 0.0 and onto is None), total.digest(), draw)
+        except UnitsSettled:
+            continue
+
+
+def _drawing(
+    total: Tally, contract: Contract, policy: Policy, notes: tuple[str, ...]
+) -> Callable[[str | None], Drawn[Part]]:
+    """Makes the part, given the ledger's head."""
+    units = {column: tuple(map(float, values)) for column, values in total.constants.items()}
+
+    def draw(head: str | None) -> Drawn[Part]:
+        released = release(total, contract, policy, notes=notes)
+        return Drawn(Part.of(released, ledger_head=head), released.spend, units)
+
+    return draw
+
+
+def _signed(part: Part, private: bytes) -> Part:
+    """The part with a signature by this key, the one it has if it has."""
+    with suppress(RadocraftError):
+        check_signature(part.metadata["hash"], part.metadata.get("signature"), public_key(private), part.peer)
+        return part
+    return part.signed(private)
+
+
+def _units(errand: Errand[Part]) -> dict[str, tuple[float, ...]] | None:
+    """Units of columns that an earlier release of the table was made in: no need to pay for others."""
+    if errand.ledger is None or not errand.policy.noisy:
+        return None
+    return Ledger(errand.ledger).history().constants(errand.table, errand.peer, errand.contract.fingerprint)
+
+
+def table_name_of(table: Any, peer: str) -> str:
+    """What to call a table: the name of its (first) file, never an address, which may hold a password."""
+    first = table[0] if isinstance(table, list | tuple) and table else table
+    if isinstance(first, str | Path) and "://" not in str(first):
+        return Path(first).resolve().name or peer
+    return peer
+
+
+def _check_whole(policy: Policy, kept: object) -> None:
+    """Labels found by proportions depend on all rows of the table at once."""
+    if policy.noisy:
+        raise PolicyRefusal(
+            "Labels found by proportions depend on all rows at once, and no noise on sums hides a row from that. "
+            "Craft sums by signature instead (leave the proportions out): `learn` estimates sums by label from them."
+        )
+    if kept is not None:
+        raise ContractMismatch(
+            "Labels found by proportions are of the whole table at once, so tallies of them do not add up. "
+            "Craft the whole table, without a tally to add to or to keep."
+        )

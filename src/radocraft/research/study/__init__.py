@@ -1,0 +1,1 @@
+"""The paper's experiments: domains, scenarios, baselines, metrics, figures."""

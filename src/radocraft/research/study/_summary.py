@@ -1,0 +1,217 @@
+"""Results in short: how often each algorithm beats every peer, and how far from the oracle it stays.
+
+Cells that differ in nothing but their seed are averaged first. Cells whose
+number of bins is not the usual one (they are there for the figure of error
+against bins) are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from radocraft.errors import StudyError
+from radocraft.research.study._cell import Record
+from radocraft.research.study._domains import DOMAINS
+from radocraft.research.study._metrics import LEVEL
+
+_MEANS = ("error", "auc", "best_peer", "mean_peer", "delta", "q", "oracle_gap", "oracle_p")
+_CELL = ("domain", "binarisation", "columns", "peers", "shared", "bins", "folds")
+_GROUP = (
+    "setting",
+    "share",
+    "corrupted",
+    "corruption",
+    "scaling",
+    "intercept",
+    "encoding",
+    "gammas",
+    "grouped",
+    "min_rows",
+    "noise",
+)
+_USUAL_BINS = 4
+
+
+@dataclass(frozen=True)
+class Line:
+    """One algorithm over the cells of one group of settings.
+
+    Parameters
+    ----------
+    group
+        The settings that the cells have in common.
+    algorithm, caution
+        What ran.
+    cells, wins
+        Number of cells, and of those with delta below 0: every peer beaten.
+    delta, q, error, auc
+        Means over the cells.
+    oracle_gap
+        Mean error above the oracle's.
+    level_with_oracle
+        Share of cells in which the difference to the oracle is not significant.
+    """
+
+    group: dict[str, str | float | bool]
+    algorithm: str
+    caution: float | None
+    cells: int
+    wins: int
+    delta: float
+    q: float
+    error: float
+    auc: float
+    oracle_gap: float
+    level_with_oracle: float
+
+    @property
+    def name(self) -> str:
+        """The algorithm, with its caution."""
+        return self.algorithm if self.caution is None else f"{self.algorithm} {self.caution:g}"
+
+
+def summarise(records: Sequence[Record], by_domain: bool = False) -> list[Line]:
+    """One line for every group of settings and algorithm, and for every domain if asked.
+
+    Examples
+    --------
+    >>> from radocraft.research import read_results
+    >>> [line.name for line in summarise(read_results("full.parquet"))]  # doctest: +SKIP
+    ['best peer', 'drl', 'drl-identity', 'matching 0', ..., 'mean peer', 'oracle', 'zip']
+    """
+    cells = merge_seeds(usual(records))
+    if not cells:
+        raise StudyError("The results hold no finished cell. Let `radocraft study run` go on for a while.")
+    group = (*_GROUP, "domain") if by_domain else _GROUP
+    lines: list[Line] = []
+    for settings, members in _grouped(cells, group):
+        for (algorithm, caution), ours in _grouped(members, ("algorithm", "caution")):
+            lines.append(_line(dict(zip(group, settings, strict=True)), str(algorithm), caution, ours))
+    return lines
+
+
+def usual(records: Iterable[Record]) -> list[Record]:
+    """Records of cells with the usual number of bins."""
+    return [record for record in records if record["bins"] in (_USUAL_BINS, DOMAINS[record["domain"]].bins)]
+
+
+def merge_seeds(records: Iterable[Record]) -> list[Record]:
+    """Average cells that differ in their seed only; single peers become "best peer" and "mean peer"."""
+    merged = []
+    for _, same in _grouped(records, (*_CELL, *_GROUP, "algorithm", "caution")):
+        first = same[0]
+        if first["algorithm"] == "peer":
+            continue
+        merged.append({**first, **{name: _mean(same, name) for name in _MEANS}})
+        if first["algorithm"] == "oracle":
+            merged += [_as_algorithm(merged[-1], name) for name in ("best_peer", "mean_peer")]
+    return merged
+
+
+def _as_algorithm(oracle: Record, name: str) -> Record:
+    """A record for the best peer in hindsight, or the mean over all peers, beside the oracle's."""
+    error = oracle[name]
+    return {
+        **oracle,
+        "algorithm": name.replace("_", " "),
+        "error": error,
+        "auc": float("nan"),
+        "delta": error - oracle["best_peer"],
+        "q": float("nan"),
+        "oracle_gap": error - oracle["error"],
+        "oracle_p": float("nan"),
+    }
+
+
+def _mean(records: Sequence[Record], name: str) -> float:
+    return float(np.mean([record[name] for record in records]))
+
+
+def _grouped(
+    records: Iterable[Record], names: tuple[str, ...]
+) -> list[tuple[tuple[str | float | bool | None, ...], list[Record]]]:
+    """Records with equal values of ``names`` together, in a fixed order."""
+    groups: dict[tuple[str | float | bool | None, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(record[name] for name in names), []).append(record)
+    return sorted(groups.items(), key=lambda item: [str(value) for value in item[0]])
+
+
+def _line(
+    group: dict[str, str | float | bool | None], algorithm: str, caution: str | float | bool | None, ours: list[Record]
+) -> Line:
+    level = [record["oracle_p"] > LEVEL for record in ours]
+    return Line(
+        group={name: value for name, value in group.items() if value is not None},
+        algorithm=algorithm,
+        caution=None if caution is None else float(caution),
+        cells=len(ours),
+        wins=sum(record["delta"] < 0 for record in ours),
+        delta=_mean(ours, "delta"),
+        q=_mean(ours, "q"),
+        error=_mean(ours, "error"),
+        auc=_mean(ours, "auc"),
+        oracle_gap=_mean(ours, "oracle_gap"),
+        level_with_oracle=float(np.mean(level)),
+    )
+
+
+def best_caution(lines: Iterable[Line], gap: float) -> Line:
+    """The one caution to judge expected matching by: of those within a gap to the oracle, the one with most wins."""
+    ours = [line for line in lines if line.algorithm == "matching"]
+    near = [line for line in ours if line.oracle_gap <= gap] or ours
+    return max(near, key=lambda line: (line.wins / line.cells, -line.oracle_gap))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of the paper's silent choices, and how close its best peer comes to the paper's."""
+
+    domain: str
+    binarisation: str
+    columns: str
+    scaling: str
+    intercept: bool
+    encoding: str
+    best_peer: float
+    paper: float
+
+    @property
+    def distance(self) -> float:
+        """How far from the paper's figure."""
+        return abs(self.best_peer - self.paper)
+
+
+def readings(records: Iterable[Record]) -> list[Reading]:
+    """The smallest error of a peer among all runs, for every combination of choices (the paper's best-peer column)."""
+    names = ("domain", "binarisation", "columns", "scaling", "intercept", "encoding")
+    found = []
+    for settings, same in _grouped((r for r in records if r["algorithm"] == "oracle"), names):
+        smallest = min(record["best_peer"] for record in same)
+        domain, binarisation, columns, scaling, intercept, encoding = settings
+        found.append(
+            Reading(
+                str(domain),
+                str(binarisation),
+                str(columns),
+                str(scaling),
+                bool(intercept),
+                str(encoding),
+                best_peer=smallest,
+                paper=DOMAINS[str(domain)].best_peer,
+            )
+        )
+    return found
+
+
+def closest_choices(found: Sequence[Reading]) -> list[tuple[tuple[str, bool, str], float]]:
+    """Scaling, intercept and encoding with their mean distance to the paper, each domain at its best binarisation."""
+    distance: dict[tuple[str, bool, str], dict[str, float]] = {}
+    for reading in found:
+        of_choice = distance.setdefault((reading.scaling, reading.intercept, reading.encoding), {})
+        of_choice[reading.domain] = min(reading.distance, of_choice.get(reading.domain, np.inf))
+    means = {choice: float(np.mean([*of_choice.values()])) for choice, of_choice in distance.items()}
+    return sorted(means.items(), key=lambda item: item[1])

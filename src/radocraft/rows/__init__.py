@@ -1,0 +1,31 @@
+"""All code that can see a row or writes SQL: engines, reading, bounding, summing.
+
+In come a peer's table and a contract; out goes a tally, which stays at the peer. Rows stay where they are.
+"""
+
+from radocraft.rows._checks import check_labels, check_read, check_rows, listed
+from radocraft.rows._craft import block_totals, craft, craft_rows
+from radocraft.rows._encoding import Reader
+from radocraft.rows._labelling import label_rows
+from radocraft.rows._profile import profile
+from radocraft.rows._shift import Shift, guess_shift
+from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows.engines._opening import open_source
+
+__all__ = [
+    "ROWS",
+    "Reader",
+    "Shift",
+    "Source",
+    "block_totals",
+    "check_labels",
+    "check_read",
+    "check_rows",
+    "craft",
+    "craft_rows",
+    "guess_shift",
+    "label_rows",
+    "listed",
+    "open_source",
+    "profile",
+]

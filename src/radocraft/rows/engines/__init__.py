@@ -1,0 +1,1 @@
+"""Where rows are: files, data frames, DuckDB, Postgres, Spark. Engines are imported in this folder and nowhere else."""

@@ -1,0 +1,93 @@
+"""What crafting needs from an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+from sqlglot import exp
+
+from radocraft.arrays import Floats
+from radocraft.contract import Kind
+from radocraft.sums import Advance, Piece
+
+ROWS = exp.to_table("radocraft_rows")
+"""The name under which every statement finds the peer's table."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an engine should work.
+
+    Parameters
+    ----------
+    memory_limit
+        The most memory the embedded engine may take, such as "2GB"; what does
+        not fit goes to ``temp_directory``.
+    temp_directory
+        Where the embedded engine puts what does not fit.
+    exact
+        Add in one fixed order, so that the same rows give the same bits on
+        every run and machine of a kind; slower, since one thread does it.
+    """
+
+    memory_limit: str | None = None
+    temp_directory: str | Path | None = None
+    exact: bool = False
+
+    @property
+    def embedded_only(self) -> bool:
+        """Whether something is set that other engines decide for themselves."""
+        return self.memory_limit is not None or self.temp_directory is not None
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A table that can answer an aggregate query and stream expressions over its rows."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages: a path or a table's name."""
+
+    @property
+    def sum_function(self) -> str:
+        """The engine's most exact sum of doubles."""
+
+    @property
+    def room(self) -> int:
+        """How many bytes of sums may be kept here while rows are handed out; 0 where handing them out is dear."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads may add up rows that it hands out, each for itself; 1 keeps one fixed order."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What tells these rows from others, for a tally to remember."""
+
+    def row_count(self) -> int:
+        """How many rows there are, 0 where only reading them all would tell."""
+
+    def kinds(self) -> dict[str, Kind]:
+        """The table's columns, in order, and how the engine holds each."""
+
+    def table(self, query: exp.Query) -> pa.Table:
+        """The answer of an aggregate query."""
+
+    def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
+        """The answer in pieces, never whole in memory; in row order, or in whichever order is quickest."""
+
+    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+        """Second moments of (values, present) by label over all rows; see `radocraft.moments`.
+
+        ``values`` selects them under the names value_0, value_1 and so on, and
+        last the number of the row's label, below ``labels``, as ``label``;
+        ``gaps`` are the values of which some are missing. ``advance`` is called
+        with the number of rows just read, where the engine hands out rows.
+        """
+
+    def sample(self, rows: int) -> exp.Query:
+        """A query over a sample of about that many rows."""

@@ -1,0 +1,76 @@
+"""Opening what a user has at hand as a source of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from radocraft.rows.engines._base import Settings, Source
+from radocraft.rows.engines._embedded import from_database, from_files, from_memory
+from radocraft.rows.engines._postgres import SCHEMES, from_postgres
+from radocraft.rows.engines._ranged import RangedSource
+from radocraft.rows.engines._spark import from_spark, is_spark
+from radocraft.sums import Bound, Rows
+
+_DATABASES = (".duckdb", ".ddb", ".db")
+
+
+def open_source(
+    data: Any,
+    *,
+    table: str | None = None,
+    rows: tuple[str, Bound, Bound] | None = None,
+    memory_limit: str | None = None,
+    temp_directory: str | Path | None = None,
+    exact: bool = False,
+) -> Source:
+    """Open a table where it is.
+
+    Parameters
+    ----------
+    data
+        A path (CSV, TSV, Parquet, a folder or a pattern of them, a DuckDB
+        file), a list of paths, ``postgresql://user:password@host/database``, a
+        Spark data frame, or an object with Arrow's C stream interface (pandas,
+        Polars, pyarrow, a DuckDB relation). A source comes back as it is.
+    table
+        The table's name, where ``data`` is a database.
+    rows
+        Read only rows whose column lies in a range: ``(column, low, high)``,
+        ``high`` left out.
+    memory_limit, temp_directory
+        For files and data frames: how much memory to take at most ("2GB"), and
+        where to put what does not fit.
+    exact
+        Add in one fixed order, so that the same rows give the same bits on
+        every run; slower, since one thread does it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> source = open_source(pa.table({"age": [31, 52], "town": ["Bern", None]}))
+    >>> source.kinds()
+    {'age': 'integer', 'town': 'text'}
+    """
+    source = _opened(data, table, Settings(memory_limit, temp_directory, exact))
+    return source if rows is None else RangedSource(source, Rows(*rows))
+
+
+def _opened(data: Any, table: str | None, settings: Settings) -> Source:
+    if isinstance(data, Source):
+        return data
+    if is_spark(data):
+        return from_spark(data, settings)
+    if isinstance(data, str | Path):
+        return _at(data, table, settings)
+    if isinstance(data, list | tuple) and all(isinstance(path, str | Path) for path in data):
+        return from_files([Path(path) for path in data], settings)
+    return from_memory(data, settings) if table is None else from_database(data, table, settings)
+
+
+def _at(place: str | Path, table: str | None, settings: Settings) -> Source:
+    if str(place).startswith(SCHEMES):
+        return from_postgres(str(place), table, settings)
+    if Path(place).suffix in _DATABASES:
+        return from_database(place, table, settings)
+    return from_files([Path(place)], settings)

@@ -1,0 +1,77 @@
+"""Moments by pair sums: one aggregate per pair of columns, for engines that should not hand out rows.
+
+Cheap while columns are few; the number of sums grows with their square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from radocraft.arrays import Floats
+from radocraft.sums import with_present
+
+MOST_SUMS = 400
+"""Above this many aggregates in one statement, engines do better with batches of rows."""
+
+
+def count(width: int, gaps: Sequence[int]) -> int:
+    """How many aggregates the statement would have."""
+    return len(list(_pairs(width, gaps))) + 1
+
+
+def statement(values: exp.Select, gaps: Sequence[int]) -> exp.Query:
+    """All pair sums of (values, present where there are gaps, 1), one row for each label.
+
+    A product with a missing value is NULL, which a sum leaves out, as it should:
+    a missing value counts as 0.
+    """
+    width = len(values.selects) - 1
+    sums = [
+        _sum(left, right, width, gaps).as_(f"pair_{left}_{right}", copy=False) for left, right in _pairs(width, gaps)
+    ]
+    rows = exp.func("COUNT", exp.Star()).as_("rows")
+    return exp.select("label", rows, *sums, copy=False).from_(values.subquery("encoded")).group_by("label")
+
+
+def moments(answer: pa.Table, width: int, gaps: Sequence[int], labels: int) -> Floats:
+    """The matrices of moments from the statement's rows."""
+    size = width + len(gaps) + 1
+    product = np.zeros((labels, size, size))
+    for row in answer.to_pylist():
+        own = product[int(row["label"])]
+        own[-1, -1] = row["rows"]
+        for left, right in _pairs(width, gaps):
+            own[left, right] = own[right, left] = row[f"pair_{left}_{right}"] or 0.0
+    return with_present(product, width, gaps)
+
+
+def _pairs(width: int, gaps: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Coordinates are the values, then presence of each column with gaps, then the constant."""
+    constant = width + len(gaps)
+    yield from combinations_with_replacement(range(width), 2)
+    yield from ((at, width + gap) for at in range(width) for gap in range(len(gaps)))
+    yield from combinations(range(width, constant), 2)
+    yield from ((width + gap, width + gap) for gap in range(len(gaps)))
+    yield from ((at, constant) for at in range(constant))
+
+
+def _sum(left: int, right: int, width: int, gaps: Sequence[int]) -> exp.Expr:
+    def value(at: int) -> exp.Expr:
+        return exp.column(f"value_{at}")
+
+    def held(at: int) -> exp.Expr:
+        return exp.Not(this=value(gaps[at - width]).is_(exp.null()))
+
+    if right < width:
+        return exp.func("SUM", exp.Mul(this=value(left), expression=value(right)))
+    if left < width:
+        kept = value(left) if right == width + len(gaps) else exp.Case().when(held(right), value(left))
+        return exp.func("SUM", kept)
+    if right == width + len(gaps) or left == right:
+        return exp.func("COUNT", value(gaps[left - width]))
+    return exp.func("COUNT", exp.Case().when(held(left), value(gaps[right - width])))

@@ -1,0 +1,162 @@
+"""A Spark data frame: the same statement, run on the cluster.
+
+Moments are pair sums while columns are few; else every partition adds up its
+own rows (`mapInArrow`), and only those sums come back. Workers need NumPy and
+pyarrow, not radocraft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from sqlglot import exp
+
+from radocraft.arrays import Floats
+from radocraft.contract import Kind
+from radocraft.errors import DataError, SourceError, WrongType
+from radocraft.rows.engines import _pairs as pairs
+from radocraft.rows.engines._base import ROWS, Settings
+from radocraft.rows.engines._driver import driver
+from radocraft.rows.engines._statement import written
+from radocraft.sums import Advance, Piece
+from radocraft.sums import _moments as moments
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = ("float", "double", "decimal")
+_TEXTS = ("string", "varchar", "char")
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """A data frame under a temporary name of its own in its session."""
+
+    name: str
+    frame: Any
+    sum_function: str = "SUM"
+    room: int = 0
+    threads: int = 1
+    view: str = field(default_factory=lambda: f"radocraft_{uuid4().hex}")
+
+    def __post_init__(self) -> None:
+        self.frame.createOrReplaceTempView(self.view)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The frame, by what it is computed from."""
+        return (Piece(self.name, f"spark {self.frame.semanticHash()}"),)
+
+    def row_count(self) -> int:
+        """Not known without reading."""
+        return 0
+
+    def kinds(self) -> dict[str, Kind]:
+        """The frame's columns and their kinds."""
+        return {column.name: _kind(column.dataType.simpleString()) for column in self.frame.schema.fields}
+
+    def table(self, query: exp.Query) -> pa.Table:
+        """The answer, whole."""
+        with _explaining(self.name):
+            return self._run(query).toArrow()
+
+    def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
+        """The answer, one partition after the other."""
+        with _explaining(self.name), _by_value():
+            for row in self._run(query).mapInArrow(moments.packed, "piece binary").toLocalIterator():
+                with pa.ipc.open_stream(pa.py_buffer(row.piece)) as reader:
+                    yield from reader
+
+    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+        """Pair sums while they are few, else every partition's own sums."""
+        width = len(values.selects) - 1
+        if pairs.count(width, gaps) <= pairs.MOST_SUMS:
+            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps, labels)
+        share = partial(moments.partial, width=width, gaps=tuple(gaps), labels=labels)
+        with _explaining(self.name), _by_value():
+            shares = self._run(values).mapInArrow(share, moments.PARTIAL).toArrow()
+        return moments.of_partials(shares, width, labels)
+
+    def sample(self, rows: int) -> exp.Query:
+        """The first rows Spark finds."""
+        return exp.select("*").from_(ROWS).limit(rows)
+
+    def _run(self, query: exp.Query) -> Any:
+        return self.frame.sparkSession.sql(written(query, "spark", exp.to_table(self.view)))
+
+
+def is_spark(data: Any) -> bool:
+    """Whether it is a Spark data frame, asked without importing Spark."""
+    return any(
+        kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(data).__mro__
+    )
+
+
+def from_spark(frame: Any, settings: Settings) -> SparkSource:
+    """A Spark data frame, classic or Connect."""
+    if settings != Settings():
+        raise DataError(
+            "Spark has its own memory, temporary files and order of adding: leave memory_limit, temp_directory and "
+            "exact out. For the same bits on every run, craft from files."
+        )
+    return SparkSource("Spark data frame", frame)
+
+
+@contextmanager
+def _by_value() -> Iterator[None]:
+    """Send the functions themselves to the workers, not their names."""
+    cloudpickle = driver("pyspark.cloudpickle", "Spark", "spark")
+    cloudpickle.register_pickle_by_value(moments)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(moments)
+
+
+def _kind(spark_type: str) -> Kind:
+    base = spark_type.split("(", 1)[0]
+    if base in _TEXTS:
+        return "text"
+    if base == "boolean":
+        return "boolean"
+    if base in _INTEGERS:
+        return "integer"
+    return "number" if base in _NUMBERS else "other"
+
+
+@contextmanager
+def _explaining(name: str) -> Iterator[None]:
+    """Say what went wrong; Spark puts values into its messages, so only its error class is passed on."""
+    errors = driver("pyspark.errors", "Spark", "spark")
+    bridge = driver("py4j.protocol", "Spark", "spark")
+    try:
+        yield
+    except errors.AnalysisException as error:
+        raise DataError(f"'{name}' could not be read: Spark says {_condition(error)}.") from error
+    except errors.PythonException as error:
+        lacking = "ModuleNotFoundError" in str(error)
+        raise SourceError(
+            "Spark's workers lack pyarrow or NumPy. Install both where they run, or point PYSPARK_PYTHON at a Python "
+            "that has them."
+            if lacking
+            else f"A Spark worker failed while summing '{name}'. Its own log says why."
+        ) from error
+    except errors.PySparkException as error:
+        condition = _condition(error)
+        if "CAST" in condition or "OVERFLOW" in condition or "NUMERIC" in condition:
+            raise WrongType(
+                f"'{name}' holds a value that Spark cannot convert ({condition}). Clean the column first."
+            ) from error
+        raise SourceError(f"Spark failed while reading '{name}' ({condition}). Its own log says why.") from error
+    except (bridge.Py4JError, ConnectionError) as error:
+        raise SourceError(
+            f"The connection to Spark was lost while reading '{name}'. Nothing was written; start the session again."
+        ) from error
+
+
+def _condition(error: Any) -> str:
+    return str(error.getCondition() or type(error).__name__)

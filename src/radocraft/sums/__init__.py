@@ -1,0 +1,71 @@
+"""Numbers by block: a peer's tally, cells in the model's units, and what adds up of them.
+
+In come bounded rows as whole numbers on a grid, from `rows`; out go sums by block and second moments by label.
+Nothing here sees a row.
+"""
+
+from radocraft.sums._adjusted import adjusted
+from radocraft.sums._bounds import GRID, Bounding, Bounds, Steps
+from radocraft.sums._cells import (
+    ROLLED,
+    Cells,
+    Levels,
+    assemble,
+    constant_features,
+    encoded_sums,
+    hidden_columns,
+    hidden_sums,
+    locate,
+    of_label,
+    standardise,
+    taken_apart,
+)
+from radocraft.sums._moments import Advance, add_products, dense, lift, of_batches, with_present
+from radocraft.sums._pieces import Bound, Piece, Rows, check_new, piece_of_file, piece_of_table
+from radocraft.sums._proportions import Method, by_label, proportions, settled, spread, with_labels
+from radocraft.sums._shrinkage import shrunk
+from radocraft.sums._tally import Tally
+from radocraft.sums._units import label_as_shared, pooled_units, same_units
+
+__all__ = [
+    "GRID",
+    "ROLLED",
+    "Advance",
+    "Bound",
+    "Bounding",
+    "Bounds",
+    "Cells",
+    "Levels",
+    "Method",
+    "Piece",
+    "Rows",
+    "Steps",
+    "Tally",
+    "add_products",
+    "adjusted",
+    "assemble",
+    "by_label",
+    "check_new",
+    "constant_features",
+    "dense",
+    "encoded_sums",
+    "hidden_columns",
+    "hidden_sums",
+    "label_as_shared",
+    "lift",
+    "locate",
+    "of_batches",
+    "of_label",
+    "piece_of_file",
+    "piece_of_table",
+    "pooled_units",
+    "proportions",
+    "same_units",
+    "settled",
+    "shrunk",
+    "spread",
+    "standardise",
+    "taken_apart",
+    "with_labels",
+    "with_present",
+]

@@ -1,0 +1,156 @@
+"""What proportions tell about a peer's columns beyond the shared features, and how far it can be trusted.
+
+The shared features move a column's mean whatever the label is, so they stand beside
+the proportions, over groups g of rows with one signature,
+
+    m_g = a + B s_g + sum_c pi_gc delta_c                                  (docs, eq. 7)
+
+in directions of the columns that are uncorrelated, of variance 1, inside groups.
+Least squares gives ``delta`` and its variance ``v`` from what it leaves
+unexplained. That is not all that can be wrong: where shared features act together on
+columns and label, the proportions take the credit, and no residual shows it. But the
+holders of the label have columns of their own. There the same regression gives ``e``
+with variance ``v``, and their cells the truth ``t``: so we know how large differences
+between classes are here, and by how much proportions miss them,
+
+    A = mean of t^2,    w = mean of (e - t)^2 - v,                         (docs, eq. 8)
+
+``w`` with one column more that missed by all of A, so that few columns do not pass for
+proof. Taking the peer's columns to be of the same kind, the best guess of a difference is
+``delta A / (A + v + w)``, and what stays in doubt is the variance ``A (v + w) / (A + v + w)``.
+Where proportions say nothing, the guess is 0 and all of A in doubt: surety, the square of
+the guesses against that and the doubt together, is 0, and
+`learners.matching` has reason to leave the peer's columns alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from radocraft.arrays import Floats
+from radocraft.sums._cells import Cells
+
+_RANK = 1e-6
+_WHOLE = 0.9
+_FEWEST = 2
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A peer's rows by signature: their number, the shared features' means, and means in uncorrelated directions.
+
+    ``back`` turns a direction into the peer's columns.
+    """
+
+    rows: Floats
+    shared: Floats
+    means: Floats
+    back: Floats
+
+    @classmethod
+    def of(cls, rows: Floats, sums: Floats, shared: Floats, moments: Floats) -> Groups:
+        """From sums by group, and second moments over the table."""
+        means, total, width = sums / rows[:, None], float(rows.sum()), sums.shape[1]
+        inside = moments[:width, :width] / total - (means.T * rows) @ means / total
+        values, vectors = np.linalg.eigh((inside + inside.T) / 2.0)
+        kept = values > _RANK * max(float(values.max(initial=0.0)), np.finfo(float).tiny)
+        root, vectors = np.sqrt(values[kept]), vectors[:, kept]
+        return cls(rows, shared / rows[:, None], means @ (vectors / root), (vectors * root).T)
+
+    def differences(self, shares: Floats) -> tuple[Floats, Floats]:
+        """How far each class but the first is from the first, per direction, as proportions tell; and the variance."""
+        root = np.sqrt(self.rows)[:, None]
+        known = root * np.column_stack([np.ones(len(root)), self.shared])
+        told, moved = without(known, root * shares[:, 1:]), without(known, root * self.means)
+        found = np.asarray(np.linalg.lstsq(told, moved, rcond=_RANK)[0], dtype=np.float64)
+        rank = int(np.linalg.matrix_rank(told, tol=_RANK * max(float(np.abs(told).max(initial=0.0)), 1.0)))
+        left = len(root) - int(np.linalg.matrix_rank(known, tol=1e-8 * float(self.rows.sum()) ** 0.5)) - rank
+        if rank < told.shape[1] or left < _FEWEST:
+            return np.zeros_like(found), np.full_like(found, np.inf)
+        noise = np.sum((moved - told @ found) ** 2, axis=0) / left
+        return found, np.outer(np.diag(np.linalg.pinv(told.T @ told)), noise)
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What the holders' own columns say about proportions: A and w of eq. 8."""
+
+    size: float
+    missed: float
+
+    @classmethod
+    def tested(cls, guesses: list[tuple[Floats, Floats, Floats]]) -> Trust:
+        """From guesses, their variances and the truth, for every holder of the label."""
+        guess, variance, truth = (np.concatenate([one[at].ravel() for one in guesses]) for at in range(3))
+        size, tried = float(np.mean(truth**2)) if len(truth) else 0.0, np.isfinite(variance)
+        missed = float(np.sum((guess - truth)[tried] ** 2 - variance[tried])) + size
+        return cls(size, max(missed / (int(tried.sum()) + 1), 0.0))
+
+    def kept(self, variance: Floats) -> Floats:
+        """The share of a guess to keep."""
+        return np.asarray(self.size / np.maximum(self.size + self.missed + variance, np.finfo(float).tiny))
+
+    def doubt(self, variance: Floats) -> Floats:
+        """The variance that stays."""
+        return self.size * (1.0 - self.kept(variance))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What proportions tell about a peer's columns.
+
+    ``apart`` is how far each class is from the first, per column; ``doubt`` for every
+    score of the model the covariance of the peer's part of r / M; ``surety`` how
+    much of the differences between classes is told, from 0 to 1, the rest being in doubt.
+    """
+
+    apart: Floats
+    doubt: Floats
+    surety: float
+
+
+def adjusted(peer: Cells, shares: Floats, tests: list[tuple[Cells, csr_array]], codes: tuple[int, ...]) -> Told:
+    """What the shares of the label in a peer's cells tell; ``tests`` are the holders' cells, and where their rows are.
+
+    For every holder a matrix says what share of each of its cells (rows) lies in
+    each of the peer's (columns).
+    """
+    groups = Groups.of(peer.rows.astype(np.float64), peer.sums, peer.shared.toarray(), peer.moments)
+    trust = Trust.tested([tried(held, spread, codes) for held, spread in tests])
+    found, variance = groups.differences(shares)
+    weight = groups.rows / groups.rows.sum()
+    sure, unsure = float(np.sum((found * trust.kept(variance)) ** 2)), trust.doubt(variance)
+    apart = np.vstack([np.zeros(found.shape[1]), found * trust.kept(variance)])
+    spread = apart - (shares @ apart)[:, None, :]
+    within = np.einsum("g,gc,gck,gcl->kl", weight, shares, spread, spread)
+    largest = float(np.linalg.eigvalsh(within).max(initial=0.0))
+    apart *= min(1.0, (_WHOLE / largest) ** 0.5) if largest > 0 else 1.0
+    mixed = 2.0 * (np.diag(weight @ shares) - (shares.T * weight) @ shares)
+    scores = mixed[1:, 1:] if len(codes) == 2 else mixed[:, 1:]
+    doubt = np.einsum("oj,jk,ka,kb->oab", scores**2, unsure, groups.back, groups.back)
+    return Told(apart @ groups.back, doubt, sure / max(sure + float(np.sum(unsure)), np.finfo(float).tiny))
+
+
+def tried(held: Cells, spread: csr_array, codes: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
+    """On a holder's own columns: what proportions tell, its variance, and the truth inside groups."""
+    label = (held.labels[:, None] == np.array(codes)).astype(np.float64)
+    counts = spread.T @ (label * held.rows[:, None])
+    rows = counts.sum(axis=1)
+    seen = rows > 0
+    counts, rows = counts[seen], rows[seen]
+    groups = Groups.of(rows, (spread.T @ held.sums)[seen], (spread.T @ held.shared).toarray()[seen], held.moments)
+    shares = counts / rows[:, None]
+    guess, variance = groups.differences(shares)
+    own = np.linalg.pinv(groups.back)
+    mixed = np.diag(counts.sum(axis=0)) - counts.T @ shares
+    beyond = (label * spread.sum(axis=1)[:, None]).T @ held.sums @ own - counts.T @ groups.means
+    truth = np.linalg.lstsq(mixed[1:, 1:], beyond[1:], rcond=_RANK)[0]
+    return guess, variance, np.asarray(truth, dtype=np.float64)
+
+
+def without(known: Floats, values: Floats) -> Floats:
+    """What is left of values when all that is known has explained what it can."""
+    return np.asarray(values - known @ np.linalg.lstsq(known, values, rcond=1e-9)[0])
