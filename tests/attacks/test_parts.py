@@ -32,10 +32,9 @@ from radocraft.cli import main
 from radocraft.contract._contract import Contract
 from radocraft.demo._example import CONTRACT as EXAMPLE
 from radocraft.errors import AwaitsReview, ContractMismatch, FileError, Tampered
-from radocraft.parts import _sign as sign
 from radocraft.parts._footer import WORDS
 from radocraft.parts._part import Part, _hash
-from radocraft.parts._sign import public_key
+from radocraft.parts._sign import public_key, sign
 
 HEAD = "0" * 64
 MADE = make()

@@ -15,6 +15,7 @@ PICTURES = ("", "text", "bibtex")
 OUTPUT, NOISY = "output", "output; your numbers differ a little"
 NUMBER = re.compile(r"(?<![\d.,])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 NEAR = 0.1
+WAITS = 'radocraft() { command radocraft "$@" || [ $? = 5 ]; }\n'  # that a person has to decide is no failure
 FENCE = re.compile(
     r"(<!-- not run: [^\n]+ -->\n)?^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE
 )
@@ -73,7 +74,7 @@ def walk(page: Path, folder: Path, command: Path, **environment: str) -> None:
     steps = [block for block in found if block.runs or (block.title not in (None, OUTPUT, NOISY))]
     if not steps:
         return
-    script = "\n".join(f"echo '@@ {at}'\n{block.script()}" for at, block in enumerate(steps))
+    script = WAITS + "\n".join(f"echo '@@ {at}'\n{block.script()}" for at, block in enumerate(steps))
     path = os.pathsep.join([str(command), str(Path(sys.executable).parent), os.environ["PATH"]])
     place = {**os.environ, "PATH": path, "COLUMNS": "80"}
     done = subprocess.run(

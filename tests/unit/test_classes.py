@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from radocraft.bounds import GRID
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
+from tests.unit.noisy import noisy_part
 
-from radocraft import Contract, Model, Part, Policy, advise, craft, learn, predict, release, share
+from radocraft import Contract, Model, Part, Policy, advise, craft, learn, predict, share
 from radocraft.contract._words import describe_contract
 from radocraft.demo._example import CONTRACT as EXAMPLE
 from radocraft.errors import ContractError, LearnError, PolicyRefusal, UnknownLabel
@@ -40,7 +42,7 @@ def people(rows: int, seed: int = 0, classes: int = 3) -> pa.Table:
 def parts_of(table: pa.Table, contract: Contract, policy: Policy = EXACT) -> list[Part]:
     rng = np.random.default_rng(1)
     shuffled = {peer: table.take(pa.array(rng.permutation(table.num_rows))) for peer in contract.peers}
-    return [share(rows, contract, peer, policy=policy) for peer, rows in shuffled.items()]
+    return [noisy_part(rows, contract, peer, policy) for peer, rows in shuffled.items()]
 
 
 @pytest.fixture(scope="module")
@@ -213,12 +215,14 @@ def test_noise_knows_classes_and_peers_without_them(peer: str, codes: set[int]) 
     spelled["label"]["held_by"] = ["one"]
     contract = Contract.model_validate(spelled)
     table = people(20_000) if peer == "one" else people(20_000).drop_columns(["kind"])
-    cells = release(craft(table, contract, peer), contract).cells
+    cells = noisy_part(table, contract, peer).cells(contract)
     assert {*cells.labels.tolist()} == codes
-    exact = release(craft(table, contract, peer, bounds=None, constants=cells.constants), contract, EXACT).cells
     assert len(cells.by_label) == len(codes)
-    off = [cells.rows[cells.labels == code].sum() - exact.rows[exact.labels == code].sum() for code in codes]
-    assert 0 < np.abs(off).max() < 5 * cells.levels.rows * len(cells.rows) ** 0.5
+    tally = craft(table, contract, peer, constants=cells.constants)
+    off = [cells.rows[cells.labels == code].sum() - tally.rows[tally.labels == code].sum() for code in codes]
+    assert 0 < np.abs(off).max() < 3 * cells.levels.rows * len(cells.rows) ** 0.5
+    moments = cells.by_label[:, :2, :2] - tally.moments[:, :2, :2] / GRID**2
+    assert 0.2 * cells.levels.moments < np.abs(moments).max() < 4 * cells.levels.moments
 
 
 def test_with_noise_the_model_is_nearly_as_good(model: Model) -> None:

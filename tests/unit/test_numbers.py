@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.linear_model import Ridge as Reference
+from tests.unit.noisy import noisy_part
 
 from radocraft import Contract, Model, Part, Policy, craft, learn, predict, release, share
 from radocraft.contract._words import describe_contract
@@ -42,7 +43,7 @@ def people(rows: int, seed: int = 0, tie: float = 0.0) -> pa.Table:
 def parts_of(table: pa.Table, contract: Contract, policy: Policy = EXACT) -> list[Part]:
     rng = np.random.default_rng(1)
     shuffled = {peer: table.take(pa.array(rng.permutation(table.num_rows))) for peer in contract.peers}
-    return [share(rows, contract, peer, policy=policy) for peer, rows in shuffled.items()]
+    return [noisy_part(rows, contract, peer, policy) for peer, rows in shuffled.items()]
 
 
 def r2(model: Model, table: pa.Table) -> float:
@@ -174,12 +175,13 @@ def test_linked_rows_validate_numbers() -> None:
 def test_the_gate_protects_sums_of_the_label() -> None:
     """The label's sums stand under the rules of every column: bounds, noise, refusals."""
     table = people(1000)
-    released = release(craft(table, BINS, "one"), BINS)
+    noise = Noise.seeded(0, "one")
+    released = release(craft(table, BINS, "one", noise=noise), BINS, noise=noise)
     assert released.cells.columns == ("u1", "u2", "y")
     assert "y" in released.cells.constants
     exact = craft(table, BINS, "one", constants=released.cells.constants)
     off = (released.cells.sums[:, 2].sum() - exact.sums[:, 2].sum() / GRID) / released.cells.levels.sums
-    assert 0 < abs(off) < 5 * len(released.cells.rows) ** 0.5
+    assert 0 < abs(off) < 4 * len(released.cells.rows) ** 0.5
     low, high = (table.filter(chosen(table["y"], 102.0)) for chosen in (pa.compute.less, pa.compute.greater))
     with pytest.raises(PolicyRefusal, match=r"too few rows of label '\[102, inf\)', or none"):
         share(pa.concat_tables([low, high.slice(0, 3)]), BINS, "one")
@@ -195,9 +197,10 @@ def test_a_label_that_is_the_same_in_all_rows_is_refused(policy: Policy) -> None
 def test_the_labels_units_are_agreed_or_found_by_noisy_counts(units: str) -> None:
     """Its second moment is that of the rows, but for noise, where no row is shortened."""
     contract, table, policy = Contract.parse(TEXT.format(label=units)), people(20_000), Policy(row_bound=4.0)
-    tally = craft(table, contract, "one", bounds=policy.bounds)
+    noise = Noise.seeded(0, "one")
+    tally = craft(table, contract, "one", bounds=policy.bounds, noise=noise)
     assert ("y" in tally.constants) == (not units)
-    cells, y = release(tally, contract, policy).cells, table.column("y").to_numpy()
+    cells, y = release(tally, contract, policy, noise).cells, table.column("y").to_numpy()
     assert cells.moments[2, 2] == pytest.approx(np.sum(((y - cells.centre[2]) / cells.scale[2]) ** 2), rel=0.03)
 
 

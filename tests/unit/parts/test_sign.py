@@ -17,9 +17,8 @@ from tests.unit.parts.releases import CONTRACT, make
 import radocraft as rc
 from radocraft.contract._contract import Contract
 from radocraft.errors import ContractError, IdentityError, Tampered
-from radocraft.parts import _sign as sign
 from radocraft.parts._part import Part
-from radocraft.parts._sign import check_signature, public_key
+from radocraft.parts._sign import check_signature, public_key, sign
 
 HEAD = "0" * 64
 
