@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from radocraft.gate.noise import Noise
-
 from radocraft import Contract, Part, Policy, craft, release
+from radocraft.gate import Noise
 
 
 def noisy_part(rows: Any, contract: Contract, peer: str, policy: Policy | None = None, seed: int = 0) -> Part:

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from radocraft.bounds import GRID
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeClassifier
 from tests.unit.noisy import noisy_part
@@ -17,6 +16,7 @@ from radocraft.demo._example import CONTRACT as EXAMPLE
 from radocraft.errors import ContractError, LearnError, PolicyRefusal, UnknownLabel
 from radocraft.model._output import write_scores
 from radocraft.rows.engines._opening import open_source
+from radocraft.sums._bounds import GRID
 
 THREE = Contract.parse("""
 name = "kinds"

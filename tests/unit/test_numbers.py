@@ -12,6 +12,7 @@ from tests.unit.noisy import noisy_part
 from radocraft import Contract, Model, Part, Policy, craft, learn, predict, release, share
 from radocraft.contract._words import describe_contract
 from radocraft.errors import ContractError, LearnError, OneClass, PolicyRefusal, UnknownLabel
+from radocraft.gate import Noise
 from radocraft.learning._blocks import merge
 from radocraft.learning._completion import complete
 from radocraft.model._output import write_scores
