@@ -311,13 +311,15 @@ def test_bad_parts_have_their_own_error(road: Path, run) -> None:  # type: ignor
         writer.write_table(table)
         writer.add_key_value_metadata({b"radocraft": file.metadata.metadata[b"radocraft"]})
     pd.read_csv(road / "bank.csv").assign(region="mars").to_csv(road / "mars.csv", index=False)
-    run("craft", "-c", road / "contract.toml", "-p", "bank", road / "mars.csv", "-o", road / "mars.parquet")
-    for name, kind, said in (
-        ("cut", "FileError", "cut short"),
-        ("edited", "Tampered", "changed after release"),
-        ("mars", "LearnError", "No block is known to two peers"),
+    for peer, table in (("bank", "mars.csv"), ("insurer", "insurer.parquet")):
+        craft = ("craft", "-c", road / "contract.toml", "-p", peer, road / table, "--policy", exact_rules(road))
+        assert run(*craft, "-o", road / f"{peer}.exact.parquet").code == 0
+    for name, other, kind, said in (
+        ("cut", "insurer.part", "FileError", "cut short"),
+        ("edited", "insurer.part", "Tampered", "changed after release"),
+        ("bank.exact", "insurer.exact", "LearnError", "No block is known to two peers"),
     ):
-        parts = (road / f"{name}.parquet", road / "insurer.part.parquet")
+        parts = (road / f"{name}.parquet", road / f"{other}.parquet")
         failed = run("learn", "-c", road / "contract.toml", *parts, "-o", road / "m", "--json")
         told = json.loads(failed.err)
         assert (failed.code, told["error"], said in told["message"]) == (1, kind, True), told
@@ -353,7 +355,7 @@ def test_more_columns_than_rows(tmp_path: Path, run, columns: int, exact: bool) 
         assert ("expect a weak model from this few rows" in flat(crafted.out)) != exact
     learn = ("learn", "-c", tmp_path / "c.toml", *(tmp_path / f"{peer}.parquet" for peer in peers))
     error = run(*learn, "-o", tmp_path / "m", "--json").json()["estimate"]["error"]
-    assert (error < 0.2) if exact else (error < 0.6)
+    assert (error < 0.2) == exact
 
 
 def test_names_like_markup_are_printed_as_they_are(road: Path, run) -> None:  # type: ignore[no-untyped-def]

@@ -36,7 +36,7 @@ def test_an_overspend_is_refused_and_leaves_no_line(tmp_path):
     ledger = Ledger(tmp_path / "ledger")
     for file in "ab":
         ledger.append(leaving(file, limits=TWICE))
-    with pytest.raises(PolicyRefusal, match="2 releases, together epsilon .* 0 of 2 releases left"):
+    with pytest.raises(PolicyRefusal, match=r"2 releases, together epsilon .* 0 of 2 releases left"):
         Ledger(tmp_path / "ledger").append(leaving("c", limits=TWICE))
     assert len(ledger.lines()) == 2
 
@@ -141,8 +141,7 @@ RELEASER = """
     import os, signal, sys
     from pathlib import Path
     from tests.unit.ledger.entries import leaving
-    from radocraft import chain
-    from radocraft.ledger import ledger as module
+    from radocraft.ledger import _chain as chain, _ledger as module
     path, out, step = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     counted = 0
     def tick(frame, event, argument):  # kill at the step-th line executed inside the ledger

@@ -22,8 +22,8 @@ from radocraft.research.study._run import run_study
 SMOKE = PRESETS["smoke"].cells
 RUN = """
 import sys
-from radocraft.study.presets import PRESETS
-from radocraft.study.run import run_study
+from radocraft.research.study._presets import PRESETS
+from radocraft.research.study._run import run_study
 run_study(PRESETS["smoke"].cells, sys.argv[1])
 """
 
