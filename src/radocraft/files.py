@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 Kept = TypeVar("Kept", bound="BaseModel")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
 def check_place(path: str | Path) -> None:
@@ -113,6 +115,17 @@ def _explaining(path: str | Path) -> Iterator[None]:
         raise FileError(
             f"Cannot write '{path}': {error.strerror or error}. Nothing was changed; make room or choose another place."
         ) from error
+
+
+def harmless(text: str) -> bool:
+    r"""Whether a terminal shows a text on one line as it is: no control characters, none that turn the direction.
+
+    Examples
+    --------
+    >>> harmless("Bern"), harmless("Be\trn"), harmless("\x1b[2J")
+    (True, False, False)
+    """
+    return not any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or ord(sign) in _DIRECTIONS for sign in text)
 
 
 def plain(text: str) -> str:

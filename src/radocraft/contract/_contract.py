@@ -55,7 +55,7 @@ from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, Valid
 
 from radocraft.contract._features import ANY, Agreed, Categorical, Feature, Interact, Shared
 from radocraft.contract._labels import ANY_LABEL, Label, Number
-from radocraft.contract._mistakes import Mistake, contradictions, from_validation, report
+from radocraft.contract._mistakes import Mistake, contradictions, from_validation, report, steering
 from radocraft.errors import ContractError
 from radocraft.files import read_text
 
@@ -194,9 +194,9 @@ def check_contract(path: str | Path) -> list[Mistake]:
 def _read(text: str) -> tuple[Contract | None, list[Mistake]]:
     try:
         tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         return None, [Mistake("the file", f"not valid TOML: {error}", "mend the syntax at that line")]
-    mistakes = contradictions(tree, text)
+    mistakes = [*contradictions(tree, text), *steering(tree, text)]
     try:
         contract = Contract.model_validate(tree)
     except ValidationError as error:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+
+from radocraft.files import harmless
 
 _PROBLEM = {
     "missing": "this is missing",
@@ -115,6 +118,23 @@ def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
                 remedy = "on the left goes the contract's name, on the right the peer's column"
                 mistakes.append(Mistake(where, f"'{name}' is no feature of {peer}", remedy))
     return mistakes
+
+
+def steering(tree: dict[str, Any], text: str) -> list[Mistake]:
+    """Texts that no part may hold, since a terminal would do something else than show them."""
+    wrong = [path for path, said in _texts(tree, []) if not harmless(said)]
+    problem, remedy = "the text holds a control character", "take it out; such values then count as unseen"
+    return [Mistake(place(path, text), problem, remedy) for path in wrong]
+
+
+def _texts(entry: Any, path: list[int | str]) -> Iterator[tuple[list[int | str], str]]:
+    """Every text, and every key, with its place."""
+    if isinstance(entry, str):
+        yield path, entry
+    for key, inner in entry.items() if isinstance(entry, dict) else enumerate(entry if isinstance(entry, list) else []):
+        if isinstance(key, str):
+            yield path, key
+        yield from _texts(inner, [*path, key])
 
 
 def _holders(peers: dict[str, dict[str, Any]], name: str) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import unicodedata
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -12,17 +11,16 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from radocraft.arrays import Floats, Ints
+from radocraft.files import harmless
 
 FORMAT = 2
 LARGEST = 1e100
 """No number of a part is larger: squares and sums of such numbers are finite."""
 _NAMES = 1_000_000
-_DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
-def harmless(text: str) -> str:
-    """A text that a terminal shows as it is: no control characters, none that turn the direction of reading."""
-    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or ord(sign) in _DIRECTIONS for sign in text):
+def _harmless(text: str) -> str:
+    if not harmless(text):
         raise ValueError("text holds a control character")
     return text
 
@@ -32,7 +30,7 @@ def _moment(text: str) -> str:
     return text
 
 
-Text = Annotated[str, Field(max_length=10_000), AfterValidator(harmless)]
+Text = Annotated[str, Field(max_length=10_000), AfterValidator(_harmless)]
 Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*={0,2}$")]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
