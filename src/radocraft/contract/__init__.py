@@ -22,11 +22,13 @@ from radocraft.contract._features import (
     Feature,
     Interact,
     Numeric,
+    Score,
     Shared,
     Spline,
     Value,
     show,
 )
+from radocraft.contract._keys import Key
 from radocraft.contract._labels import ANY_LABEL, Number, TwoValues
 from radocraft.contract._mistakes import Mistake, from_validation, place, report
 from radocraft.contract._outline import ColumnProfile, Kind, Profile
@@ -44,11 +46,13 @@ __all__ = [
     "Contract",
     "Feature",
     "Interact",
+    "Key",
     "Kind",
     "Mistake",
     "Number",
     "Numeric",
     "Profile",
+    "Score",
     "Shared",
     "Spline",
     "TwoValues",

@@ -8,7 +8,7 @@ import numpy as np
 
 from radocraft.arrays import Floats
 from radocraft.contract._contract import Contract
-from radocraft.contract._features import ANY, Boolean, Categorical, Feature, Interact, Numeric, Spline
+from radocraft.contract._features import ANY, Boolean, Categorical, Feature, Interact, Numeric, Score, Spline
 from radocraft.contract._labels import ANY_LABEL, Number
 from radocraft.contract._splines import spline_units
 from radocraft.errors import ContractMismatch
@@ -46,6 +46,8 @@ def _columns(name: str, feature: Feature) -> list[Column]:
         return [Column(f"{name}={code}", name) for code in feature.codes]
     if isinstance(feature, Spline):
         return [Column(f"{name}~{at}", name, None, None) for at in range(1, feature.width + 1)]
+    if isinstance(feature, Score):
+        return []
     if isinstance(feature, Interact):
         raise TypeError("a product has no columns of its own")
     return [Column(name, name, feature.centre, feature.scale)]

@@ -51,9 +51,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
-from radocraft.contract._features import ANY, Agreed, Categorical, Feature, Interact, Shared
+from radocraft.contract._disagreements import disagreements
+from radocraft.contract._features import ANY, Agreed, Feature, Interact, Score, Shared
+from radocraft.contract._keys import Key
 from radocraft.contract._labels import ANY_LABEL, Label, Number
 from radocraft.contract._mistakes import Mistake, contradictions, from_validation, report, steering
 from radocraft.errors import ContractError
@@ -90,6 +99,17 @@ class Peer(Agreed):
         return {name: value for name, value in write(self).items() if name != "public_key" or value is not None}
 
 
+def _one_key(given: Any) -> Any:
+    """The key out of the list that the file has for it."""
+    if given is None or isinstance(given, Key):
+        return given
+    if not isinstance(given, list | tuple):
+        raise ValueError("must be a list: write it below `[[key]]`")
+    if len(given) > 1:
+        raise ValueError("there may be one key only; leave the best of them")
+    return given[0] if given else None
+
+
 class Contract(Agreed):
     """What the peers agree on; see the module's docstring for the file.
 
@@ -114,10 +134,18 @@ class Contract(Agreed):
     """The column to predict."""
     shared: tuple[Shared, ...] = ()
     """What every peer holds; the first is kept longest when a block is too small."""
+    key: Annotated[Key | None, BeforeValidator(_one_key)] = None
+    """What relates the scores of different peers, if there is such an attribute; at most one."""
     peers: dict[str, Peer] = Field(min_length=1)
     """Who takes part."""
     intercept: bool = True
     """Whether the model has a constant."""
+
+    @model_serializer(mode="wrap")
+    def _as_the_file(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The key as the list it is in the file; left out if there is none, as in contracts older than keys."""
+        told = {name: value for name, value in write(self).items() if name != "key"}
+        return told if self.key is None else told | {"key": [self.key.model_dump(mode="json")]}
 
     @classmethod
     def parse(cls, text: str) -> Contract:
@@ -171,14 +199,31 @@ class Contract(Agreed):
         """Every code of the label with its name, and what stands for a label that is not known."""
         return {ANY_LABEL: ANY} | dict(zip(self.label.codes, self.label.names, strict=True))
 
+    @cached_property
+    def of_scores(self) -> bool:
+        """Whether each peer adds one score instead of columns."""
+        return any(isinstance(f, Score) for held in self.peers.values() for f in held.features.values())
+
+    def score_of(self, peer: str) -> tuple[str, Score]:
+        """The name of a peer's score, and what it is."""
+        for name, feature in self.peer(peer).features.items():
+            if isinstance(feature, Score):
+                return name, feature
+        raise ContractError(
+            f"In the contract '{self.name}' the peer '{peer}' has no score but columns. Give each peer one feature "
+            'of kind "score", as `radocraft contract new` drafts it.'
+        )
+
     def summed(self, peer: str) -> dict[str, Feature]:
-        """What a peer sums: its private features, and a numeric label."""
-        features = dict(self.peer(peer).features)
+        """What a peer sums column by column: its private features but for a score, and a numeric label."""
+        features: dict[str, Feature] = {
+            name: f for name, f in self.peer(peer).features.items() if not isinstance(f, Score)
+        }
         return features | ({self.label.column: self.label.feature} if isinstance(self.label, Number) else {})
 
     def own_columns(self, peer: str) -> tuple[str, ...]:
-        """The private features of a peer that are columns of its table; products are made of others."""
-        return tuple(name for name, f in self.peer(peer).features.items() if not isinstance(f, Interact))
+        """The private features of a peer that are columns of its table; products and scores are made of others."""
+        return tuple(name for name, f in self.peer(peer).features.items() if not isinstance(f, Interact | Score))
 
     def encode_shared(self, codes: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Encode full signatures (one row of codes each) as the model sees them."""
@@ -201,69 +246,5 @@ def _read(text: str) -> tuple[Contract | None, list[Mistake]]:
         contract = Contract.model_validate(tree)
     except ValidationError as error:
         return None, [*from_validation(error, text), *mistakes]
-    mistakes += [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract)]
+    mistakes += disagreements(contract, text)
     return (None, mistakes) if mistakes else (contract, [])
-
-
-def _odd_holders(contract: Contract) -> list[Mistake]:
-    """Those who hold the label are peers, and not all of them."""
-    holders = () if isinstance(contract.label, Number) else contract.label.held_by or ()
-    place = "label.held_by"
-    if unknown := [name for name in holders if name not in contract.peers]:
-        remedy = f"the peers are {', '.join(contract.peers)}"
-        return [Mistake(place, f"there is no peer '{unknown[0]}'", remedy)]
-    if len({*holders}) < len(holders):
-        return [Mistake(place, "a peer is named twice", "name each holder once")]
-    if holders and {*holders} == {*contract.peers}:
-        return [Mistake(place, "every peer holds the label", "leave `held_by` out")]
-    if holders and ANY in contract.label.names:
-        return [Mistake("label", f"'{ANY}' stands for a label that is not known", "spell this value differently")]
-    if holders and not contract.shared:
-        return [Mistake(place, "without shared features nothing tells the label's proportions apart", "add some")]
-    return [
-        Mistake(f"peers.{name}.columns", f"'{name}' lacks the label, so it has no column for it", "take it out")
-        for name, peer in contract.peers.items()
-        if not contract.labelled(name) and contract.label.column in peer.columns
-    ]
-
-
-def _held_by_several(contract: Contract) -> set[str]:
-    names = [name for held in contract.peers.values() for name in held.features]
-    return {name for name in names if names.count(name) > 1}
-
-
-def _odd_products(contract: Contract) -> list[Mistake]:
-    """A product is of two different features, at least one of them the peer's own, none itself a product."""
-    mistakes = []
-    shared = {feature.name for feature in contract.shared}
-    for peer, held in contract.peers.items():
-        plain = {name for name, feature in held.features.items() if not isinstance(feature, Interact)}
-        for name, feature in held.features.items():
-            if not isinstance(feature, Interact):
-                continue
-            place, (left, right) = f"peers.{peer}.features.{name}", feature.of
-            if unknown := [factor for factor in feature.of if factor not in plain | shared]:
-                remedy = f"{peer} may multiply {', '.join(sorted(plain | shared))}"
-                mistakes.append(Mistake(place, f"'{unknown[0]}' cannot be multiplied", remedy))
-            elif several := [factor for factor in feature.of if factor in _held_by_several(contract)]:
-                remedy = "multiply features that one peer holds, or shared ones"
-                mistakes.append(Mistake(place, f"'{several[0]}' is held by several peers", remedy))
-            elif left == right or {left, right} <= shared:
-                remedy = f"take two different features, at least one of them {peer}'s"
-                mistakes.append(Mistake(place, "this product says nothing new", remedy))
-    return mistakes
-
-
-def _columns_twice(contract: Contract) -> list[Mistake]:
-    """A feature may not have the name of another's one-hot column."""
-    encoded = {column: shared.name for shared in contract.shared for column in shared.encoded if column != shared.name}
-    for held in contract.peers.values():
-        for name, feature in held.features.items():
-            if isinstance(feature, Categorical):
-                encoded |= {f"{name}={code}": name for code in feature.codes}
-    names = [*(shared.name for shared in contract.shared), *(n for p in contract.peers.values() for n in p.features)]
-    return [
-        Mistake(f"'{name}'", f"this is also a column of '{encoded[name]}' in the model", "give it another name")
-        for name in names
-        if name in encoded
-    ]

@@ -9,7 +9,17 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 ANY = "any"
 MISSING = "missing"
@@ -179,8 +189,52 @@ def _spelled_out(feature: Any) -> Any:
     return {"kind": feature} if isinstance(feature, str) else feature
 
 
+def _any_order(columns: tuple[str, ...]) -> tuple[str, ...]:
+    if not columns:
+        raise ValueError("`of` is empty; name a column, or leave it out for all of them")
+    if len({*columns}) < len(columns):
+        raise ValueError("`of` names a column twice")
+    return tuple(sorted(columns))
+
+
+class Score(Agreed):
+    """What a model of the peer's own makes of a row: fitted at the peer, where it stays; only its score is summed.
+
+    Columns are named as the peer's own table names them. The shared features are
+    always among what the model uses; label, key and ``group`` never are.
+    """
+
+    kind: Literal["score"] = "score"
+    of: Annotated[tuple[str, ...], AfterValidator(_any_order)] | None = None
+    """The peer's columns that the model may use; all of them if left out, but for identifiers."""
+    model: Literal["boosting", "linear"] = "boosting"
+    """What is fitted: boosted trees, or a linear model."""
+    folds: Annotated[int, Field(ge=2, le=20)] = 5
+    """Rows are scored by models that did not see them; into so many folds they are dealt for it."""
+    group: str | None = Field(default=None, min_length=1)
+    """The column that says whose a row is; the rows of one person are dealt into one fold."""
+    fitted_elsewhere: bool = False
+    """Whether the scores come from a model that exists already; they are calibrated here."""
+    column: str | None = Field(default=None, min_length=1)
+    """The column that holds such scores."""
+
+    @model_validator(mode="after")
+    def _from_somewhere(self) -> Self:
+        if self.fitted_elsewhere and self.column is None:
+            raise ValueError("`column` must name the column of the scores that were fitted elsewhere")
+        if self.column is not None and not self.fitted_elsewhere:
+            raise ValueError("`column` is for scores of a model that exists already: add `fitted_elsewhere = true`")
+        if self.fitted_elsewhere and (self.of is not None or self.model != "boosting"):
+            raise ValueError("a score fitted elsewhere is not fitted again: leave `of` and `model` out")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if value is not None}
+
+
 Feature = Annotated[
-    Annotated[Numeric | Boolean | Categorical | Spline | Interact, Field(discriminator="kind")],
+    Annotated[Numeric | Boolean | Categorical | Spline | Interact | Score, Field(discriminator="kind")],
     BeforeValidator(_spelled_out),
 ]
 

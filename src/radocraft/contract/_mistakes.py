@@ -25,7 +25,7 @@ _PROBLEM = {
 _REMEDY = {
     "missing": "add it",
     "extra_forbidden": "remove it, or correct its spelling",
-    "union_tag_invalid": 'kinds are "numeric", "boolean", "categorical", "spline" and "interact"',
+    "union_tag_invalid": 'kinds are "numeric", "boolean", "categorical", "spline", "interact" and "score"',
     "union_tag_not_found": 'say what kind of feature it is, e.g. kind = "numeric"',
     "value_error": "",
     "greater_than": "",
@@ -76,6 +76,8 @@ def from_validation(
         path = list(item["loc"])
         if path[:1] == ["peers"] and path[2:3] == ["features"]:
             del path[4:5]  # the kind of the feature, which is no step in the file
+        if path[:1] == ["key"]:
+            path[1:1] = [0] * (len(path) > 1)  # the file has a list of them
         if path[:1] == ["label"]:
             del path[1:2]  # the kind of the label, likewise
         told = item["msg"].removeprefix("Value error, ").replace("Input should", "must")
@@ -111,13 +113,29 @@ def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
             mistakes.append(Mistake(place(path, text), f"'{name}' is already {owner[name]}", remedy))
         if isinstance(name, str):
             owner.setdefault(name, role)
-    for peer, held in peers.items():
-        for name in _table(held.get("columns")):
-            if name not in (label, *shared, *_table(held.get("features"))):
-                where = place(["peers", peer, "columns", name], text)
-                remedy = "on the left goes the contract's name, on the right the peer's column"
-                mistakes.append(Mistake(where, f"'{name}' is no feature of {peer}", remedy))
-    return mistakes
+    return [*mistakes, *_key_twice(tree, owner, text), *_columns_for_nothing(tree, peers, text)]
+
+
+def _key_twice(tree: dict[str, Any], owner: dict[Any, str], text: str) -> list[Mistake]:
+    names = [_table(entry).get("name") for entry in _list(tree.get("key"))]
+    remedy = "a key is never a feature or the label; choose another column"
+    return [
+        Mistake(place(["key", at, "name"], text), f"'{name}' is already {owner[name]}", remedy)
+        for at, name in enumerate(names)
+        if isinstance(name, str) and name in owner
+    ]
+
+
+def _columns_for_nothing(tree: dict[str, Any], peers: dict[str, dict[str, Any]], text: str) -> list[Mistake]:
+    entries = [tree.get("label"), *_list(tree.get("shared")), *_list(tree.get("key"))]
+    common = [_table(entry).get(field) for entry in entries for field in ("column", "name")]
+    remedy = "on the left goes the contract's name, on the right the peer's column"
+    return [
+        Mistake(place(["peers", peer, "columns", name], text), f"'{name}' is no feature of {peer}", remedy)
+        for peer, held in peers.items()
+        for name in _table(held.get("columns"))
+        if name not in (*common, *_table(held.get("features")))
+    ]
 
 
 def steering(tree: dict[str, Any], text: str) -> list[Mistake]:
@@ -144,6 +162,8 @@ def _holders(peers: dict[str, dict[str, Any]], name: str) -> list[Any]:
 def _told_apart(peers: dict[str, dict[str, Any]], path: list[int | str], name: str, text: str) -> list[Mistake]:
     """A feature that several peers hold must be the same thing at each of them, in units that need no rows."""
     spelled = [{"kind": held} if isinstance(held, str) else _table(held) for held in _holders(peers, name)]
+    if any(held.get("kind") == "score" for held in spelled):
+        return []  # what is wrong with it is said of the scores
     if any(held != spelled[0] for held in spelled):
         return [Mistake(place(path, text), f"'{name}' is something else at another peer", "spell it alike at each")]
     kind, knots = spelled[0].get("kind"), spelled[0].get("knots")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from radocraft.contract._contract import Contract
-from radocraft.contract._features import Boolean, Categorical, Feature, Interact, Shared, Spline, show
+from radocraft.contract._features import Boolean, Categorical, Feature, Interact, Numeric, Score, Shared, Spline, show
+from radocraft.contract._keys import Key
 from radocraft.contract._labels import Label, Number, TwoValues
 
 
@@ -34,10 +35,15 @@ def describe_contract(contract: Contract) -> str:
             column = contract.column_of(peer, name)
             renamed = f" (its column {column})" if column != name else ""
             lines.append(f"  - {name}{renamed}: {_feature(feature)}")
+    if contract.key is not None:
+        lines += ["", *_key(contract, contract.key)]
     if without := [peer for peer in contract.peers if not contract.labelled(peer)]:
         lack = "lacks" if len(without) == 1 else "lack"
         lines += ["", f"{', '.join(without)} {lack} the label; others' proportions of it stand in for it."]
-    lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
+    if contract.of_scores:
+        lines += ["", "Each peer's model stays at the peer. The model of all has a weight for each score."]
+    else:
+        lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
     return "\n".join(lines)
 
 
@@ -67,6 +73,50 @@ def _feature(feature: Feature) -> str:
         return f"a smooth curve of a number, {places}"
     if isinstance(feature, Interact):
         return f"{feature.of[0]} times {feature.of[1]}"
-    if feature.centre is None:
+    if isinstance(feature, Score):
+        return _score(feature)
+    return _number(feature)
+
+
+def _number(number: Numeric) -> str:
+    if number.centre is None:
         return "a number; its centre and scale come from the data, with noise"
-    return f"a number, as (value - {feature.centre:g}) / {feature.scale:g}"
+    return f"a number, as (value - {number.centre:g}) / {number.scale:g}"
+
+
+def _score(score: Score) -> str:
+    persons = f", the rows of one {score.group} in one of them" if score.group else ""
+    if score.fitted_elsewhere:
+        return (
+            f"its column {score.column}, scores of a model it has already, calibrated in {score.folds} folds{persons}"
+        )
+    what = "boosted trees" if score.model == "boosting" else "a linear model"
+    columns = f"{', '.join(score.of)} and the shared features" if score.of else "all its columns"
+    return (
+        f"the score of {what} on {columns}, each row scored by one that did not see it ({score.folds} folds{persons})"
+    )
+
+
+def _key(contract: Contract, key: Key) -> list[str]:
+    called = [
+        f"{peer} calls it {contract.column_of(peer, key.name)}"
+        for peer in contract.peers
+        if contract.column_of(peer, key.name) != key.name
+    ]
+    also = f" ({'; '.join(called)})" if called else ""
+    return [
+        f"Key: {key.name}{also}, {_values(key)}. It is never a feature: by its values peers sum what",
+        "their scores leave over, which tells how the scores are related. It must tell nothing of the label.",
+    ]
+
+
+def _values(key: Key) -> str:
+    if key.categories is not None:
+        return f"one of {', '.join(map(show, key.categories))}"
+    if key.edges is not None:
+        return f"by bins that meet at {', '.join(map(show, key.edges))}"
+    if key.last_digits is not None:
+        return "its last digit" if key.last_digits == 1 else f"its last {key.last_digits} digits"
+    if key.secret is not None:
+        return f"dealt to {key.values} values by a keyed hash (secret file {key.secret[:16]})"
+    return "the day of its year"

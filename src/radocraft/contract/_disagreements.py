@@ -1,0 +1,169 @@
+"""What a contract can have wrong although each of its entries reads well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from radocraft.contract._features import ANY, Categorical, Interact, Score
+from radocraft.contract._labels import Number
+from radocraft.contract._mistakes import Mistake, place
+
+if TYPE_CHECKING:
+    from radocraft.contract._contract import Contract
+
+
+def disagreements(contract: Contract, text: str) -> list[Mistake]:
+    """Entries that do not go together, each with its place in the file's ``text``."""
+    found = [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract)]
+    return [*found, *(_odd_scores(contract, text) if contract.of_scores else _odd_key(contract, text))]
+
+
+def _odd_holders(contract: Contract) -> list[Mistake]:
+    """Those who hold the label are peers, and not all of them."""
+    holders = () if isinstance(contract.label, Number) else contract.label.held_by or ()
+    place = "label.held_by"
+    if unknown := [name for name in holders if name not in contract.peers]:
+        remedy = f"the peers are {', '.join(contract.peers)}"
+        return [Mistake(place, f"there is no peer '{unknown[0]}'", remedy)]
+    if len({*holders}) < len(holders):
+        return [Mistake(place, "a peer is named twice", "name each holder once")]
+    if holders and {*holders} == {*contract.peers}:
+        return [Mistake(place, "every peer holds the label", "leave `held_by` out")]
+    if holders and ANY in contract.label.names:
+        return [Mistake("label", f"'{ANY}' stands for a label that is not known", "spell this value differently")]
+    if holders and not contract.shared:
+        return [Mistake(place, "without shared features nothing tells the label's proportions apart", "add some")]
+    return [
+        Mistake(f"peers.{name}.columns", f"'{name}' lacks the label, so it has no column for it", "take it out")
+        for name, peer in contract.peers.items()
+        if not contract.labelled(name) and contract.label.column in peer.columns
+    ]
+
+
+def _held_by_several(contract: Contract) -> set[str]:
+    names = [name for held in contract.peers.values() for name in held.features]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _odd_products(contract: Contract) -> list[Mistake]:
+    """A product is of two different features, at least one of them the peer's own, none itself a product."""
+    mistakes = []
+    shared = {feature.name for feature in contract.shared}
+    for peer, held in contract.peers.items():
+        plain = {name for name, feature in held.features.items() if not isinstance(feature, Interact)}
+        for name, feature in held.features.items():
+            if not isinstance(feature, Interact):
+                continue
+            place, (left, right) = f"peers.{peer}.features.{name}", feature.of
+            if unknown := [factor for factor in feature.of if factor not in plain | shared]:
+                remedy = f"{peer} may multiply {', '.join(sorted(plain | shared))}"
+                mistakes.append(Mistake(place, f"'{unknown[0]}' cannot be multiplied", remedy))
+            elif several := [factor for factor in feature.of if factor in _held_by_several(contract)]:
+                remedy = "multiply features that one peer holds, or shared ones"
+                mistakes.append(Mistake(place, f"'{several[0]}' is held by several peers", remedy))
+            elif left == right or {left, right} <= shared:
+                remedy = f"take two different features, at least one of them {peer}'s"
+                mistakes.append(Mistake(place, "this product says nothing new", remedy))
+    return mistakes
+
+
+def _columns_twice(contract: Contract) -> list[Mistake]:
+    """A feature may not have the name of another's one-hot column."""
+    encoded = {column: shared.name for shared in contract.shared for column in shared.encoded if column != shared.name}
+    for held in contract.peers.values():
+        for name, feature in held.features.items():
+            if isinstance(feature, Categorical):
+                encoded |= {f"{name}={code}": name for code in feature.codes}
+    names = [*(shared.name for shared in contract.shared), *(n for p in contract.peers.values() for n in p.features)]
+    return [
+        Mistake(f"'{name}'", f"this is also a column of '{encoded[name]}' in the model", "give it another name")
+        for name in names
+        if name in encoded
+    ]
+
+
+def _odd_key(contract: Contract, text: str) -> list[Mistake]:
+    """A contract of columns has no use for a key."""
+    if contract.key is None:
+        return []
+    remedy = 'take `[[key]]` out, or give each peer one feature of kind "score"'
+    return [Mistake(place(["key", 0], text), "only a contract of scores may have a key", remedy)]
+
+
+def _odd_scores(contract: Contract, text: str) -> list[Mistake]:
+    """In a contract of scores each peer has one, with a name of its own, and nothing else."""
+    mistakes = []
+    owner: dict[str, str] = {}
+    for peer, held in contract.peers.items():
+        first = next((name for name, f in held.features.items() if isinstance(f, Score)), None)
+        for name, feature in held.features.items():
+            where = place(["peers", peer, "features", name], text)
+            if not isinstance(feature, Score):
+                problem = "where one peer has a score, each peer has one score and nothing else"
+                remedy = _instead(peer, name, first)
+                mistakes.append(Mistake(where, problem, remedy))
+            elif name != first:
+                remedy = f"leave one of the two; a model uses all of {peer}'s columns that it is given"
+                mistakes.append(Mistake(where, f"{peer} has a score already, '{first}'", remedy))
+            elif name in owner:
+                remedy = f"give each its own name, such as {owner[name]}_{name} and {peer}_{name}"
+                mistakes.append(Mistake(where, f"'{name}' is the score of {owner[name]}", remedy))
+            else:
+                owner[name] = peer
+                mistakes += _odd_columns(contract, peer, feature, name, text)
+    if not contract.intercept:
+        remedy = "take `intercept` out"
+        mistakes.append(Mistake(place(["intercept"], text), "a model of scores always has a constant", remedy))
+    return mistakes + [m for peer in contract.peers for m in _odd_key_column(contract, peer, text)]
+
+
+def _instead(peer: str, name: str, score: str | None) -> str:
+    if score is None:
+        return f'write `{name} = "score"` if a model is to be fitted on {peer}\'s columns, and take all others out'
+    return f"take it out; the score '{score}' uses every column of {peer}'s table that its `of` does not leave out"
+
+
+def _spoken_for(contract: Contract, peer: str) -> dict[str, str]:
+    """Columns of a peer's table that have a meaning of their own, and which."""
+    told = {contract.column_of(peer, shared.name): "a shared feature" for shared in contract.shared}
+    if contract.labelled(peer):
+        told[contract.column_of(peer, contract.label.column)] = "the label"
+    if contract.key is not None:
+        told[contract.column_of(peer, contract.key.name)] = "the key"
+    return told
+
+
+def _odd_columns(contract: Contract, peer: str, score: Score, name: str, text: str) -> list[Mistake]:
+    """What a score says of its peer's columns fits what they are."""
+    path: list[int | str] = ["peers", peer, "features", name]
+    told, mistakes = _spoken_for(contract, peer), []
+    for column in score.of or ():
+        role = "the column that says whose a row is" if column == score.group else told.get(column)
+        if role is not None:
+            use = "which is always used" if role == "a shared feature" else "which no model may use"
+            mistakes.append(Mistake(place([*path, "of"], text), f"'{column}' is {role}, {use}", "take it out"))
+    for field, column in (("group", score.group or ""), ("column", score.column or "")):
+        if column in told and not (field == "group" and told[column] == "the key"):
+            remedy = f"`{field}` is another column of {peer}'s own"
+            mistakes.append(Mistake(place([*path, field], text), f"'{column}' is {told[column]}", remedy))
+    if score.column is not None and score.column == score.group:
+        mistakes.append(Mistake(place([*path, "group"], text), "this is the column of the scores", "name another"))
+    if name in contract.peers[peer].columns:
+        problem = f"'{name}' is a score, not a column"
+        remedy = 'take it out; a column of scores is said by { kind = "score", column = ..., fitted_elsewhere = true }'
+        mistakes.append(Mistake(place(["peers", peer, "columns", name], text), problem, remedy))
+    return mistakes
+
+
+def _odd_key_column(contract: Contract, peer: str, text: str) -> list[Mistake]:
+    """The key's column is no other's, under whatever name."""
+    if contract.key is None:
+        return []
+    column = contract.column_of(peer, contract.key.name)
+    names = [contract.label.column, *(shared.name for shared in contract.shared)]
+    for name in names:
+        if name != contract.key.name and contract.column_of(peer, name) == column:
+            where = place(["peers", peer, "columns", contract.key.name], text)
+            remedy = "a key tells nothing else: choose another column"
+            return [Mistake(where, f"'{column}' is '{name}' already", remedy)]
+    return []
