@@ -9,6 +9,7 @@ from radocraft.gate._levels import TOTAL
 from radocraft.gate._noise import Noise
 from radocraft.gate._policy import Policy, check_policy, draft_policy
 from radocraft.gate._release import Release, check_allowed, release
+from radocraft.gate._scores import release_scores
 from radocraft.gate._signatures import threshold
 from radocraft.gate._units import histograms, settle_units
 from radocraft.gate._words import describe_epsilon, describe_policy, describe_rows
@@ -28,6 +29,7 @@ __all__ = [
     "epsilon_of",
     "histograms",
     "release",
+    "release_scores",
     "rho_of",
     "settle_units",
     "threshold",

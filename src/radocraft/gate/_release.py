@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -34,6 +35,7 @@ from radocraft.sums import (
     Bounds,
     Cells,
     Levels,
+    ScoreCells,
     Tally,
     assemble,
     constant_features,
@@ -50,8 +52,11 @@ _FULL = 0.9
 _VARIES = 4.0
 
 
+Numbers = TypeVar("Numbers", Cells, ScoreCells)
+
+
 @dataclass(frozen=True)
-class Release:
+class Release(Generic[Numbers]):
     """Numbers that passed the gate; only `release` makes one.
 
     Parameters
@@ -59,7 +64,7 @@ class Release:
     contract, policy
         What was agreed, and the rules it passed by.
     cells
-        Sums by cell and moments by label, with noise.
+        Sums by cell and moments by label, or what leaves of scores, with noise.
     spend
         What it costs.
     rolled_up
@@ -70,7 +75,7 @@ class Release:
 
     contract: Contract
     policy: Policy
-    cells: Cells
+    cells: Numbers
     spend: Spend
     rolled_up: int
     notes: tuple[str, ...] = ()
@@ -98,7 +103,7 @@ def release(
     noise: Noise | None = None,
     *,
     notes: tuple[str, ...] = (),
-) -> Release:
+) -> Release[Cells]:
     """Let a tally through the gate.
 
     Parameters
@@ -153,7 +158,7 @@ def check_allowed(contract: Contract, peer: str, policy: Policy) -> None:
         )
 
 
-def _exact(tally: Tally, contract: Contract, policy: Policy, notes: tuple[str, ...]) -> Release:
+def _exact(tally: Tally, contract: Contract, policy: Policy, notes: tuple[str, ...]) -> Release[Cells]:
     """Exact sums, of cells of at least ``min_rows`` rows."""
     cells = in_model_units(tally, contract)
     if not isinstance(contract.label, Number) and contract.labelled(tally.peer) and len({*cells.labels.tolist()}) < 2:
@@ -205,7 +210,7 @@ class _Gate:
         )
         return cls(tally, contract, policy, noise, signatures, terms, Spend(tally.settled) + terms.total)
 
-    def run(self) -> Release:
+    def run(self) -> Release[Cells]:
         """All steps."""
         sd, sd_labels = self.terms.sd_counts(self.dial_of_counts), self.terms.sd_labels(self.dial_of_counts)
         by_label = count_labels(self.tally, self.contract, sd_labels, self.noise)

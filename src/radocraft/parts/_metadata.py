@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from radocraft.arrays import Floats, Ints
 from radocraft.files import harmless
+from radocraft.sums import BINS
 
 FORMAT = 2
 LARGEST = 1e100
@@ -86,6 +87,28 @@ class LevelWords(_Record):
     """In each second moment."""
 
 
+class ScoreLevelWords(_Record):
+    """Standard deviations of the noise in a part of scores, beside those of its sums."""
+
+    spreads: Size
+    """In each sum of absolute residuals."""
+    bins: Size
+    """In each count of a bin."""
+    groups: dict[Text, Size]
+    """In each group's sum, by label."""
+
+
+class ScoreWords(_Record):
+    """What a part of scores holds in place of moments, by label."""
+
+    histogram: dict[Text, Annotated[list[Number], Field(min_length=BINS, max_length=BINS)]]
+    """Rows by bin of residuals, in deviations of their cells."""
+    groups: dict[Text, Annotated[list[Number], Field(max_length=100_000)]]
+    """Sums of residuals by group of the contract's key; empty without one."""
+    levels: ScoreLevelWords
+    """How much noise there is."""
+
+
 class Metadata(_Record):
     """All fields of a part's metadata."""
 
@@ -122,6 +145,8 @@ class Metadata(_Record):
     hidden: dict[Text, Packed]
     """By label with rolled-up cells: products of the shared columns hidden there with the private ones, row by row,
     then the upper triangle of their products with each other."""
+    scores: ScoreWords | None = None
+    """In a part of scores, what stands in place of moments."""
     ledger: Hash | None
     """Head of the peer's ledger before this release; null where there is none (exact mode)."""
     hash: Hash

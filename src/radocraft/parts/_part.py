@@ -49,9 +49,10 @@ from radocraft.files import __version__, writing
 from radocraft.parts._check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts._footer import KEY, WORDS, Opened, opened, refused
 from radocraft.parts._metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label, unpack_private
+from radocraft.parts._scores import describe_scores, look_at_scores, read_scores, score_columns, tabulate_scores
 from radocraft.parts._sign import sign
 from radocraft.parts._table import codes_of, labels_of, matrix_of, places_of, present_of, shared_sums_of, tabulate
-from radocraft.sums import Cells, Levels, assemble, hidden_columns, taken_apart
+from radocraft.sums import UNIT, Cells, Levels, ScoreCells, assemble, hidden_columns, taken_apart
 
 if TYPE_CHECKING:
     from radocraft.gate import Policy, Release
@@ -73,7 +74,7 @@ class Part:
     _stays: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, release: Release, ledger_head: str | None = None) -> Part:
+    def of(cls, release: Release[Any], ledger_head: str | None = None) -> Part:
         """Make the part of a release; only ``peer/`` does.
 
         Without the head of the ledger that will have its line it stays in memory
@@ -81,7 +82,9 @@ class Part:
         """
         policy = release.policy
         stays = ledger_head is None and (policy.noisy or policy.review or policy.ledger is not None)
-        table = tabulate(release.cells, release.contract)
+        cells, contract = release.cells, release.contract
+        of_scores = isinstance(cells, ScoreCells)
+        table = tabulate_scores(cells, contract) if of_scores else tabulate(cells, contract)
         metadata = {**_describe(release), "ledger": ledger_head}
         columns = ((name, table.column(name)) for name in table.column_names)
         return cls(table, {**metadata, "hash": _hash(columns, metadata)}, _stays=stays)
@@ -135,6 +138,11 @@ class Part:
         return str(self.metadata["peer"])
 
     @property
+    def of_scores(self) -> bool:
+        """Whether it holds a peer's scores, and not sums of its columns."""
+        return self.metadata.get("scores") is not None
+
+    @property
     def nbytes(self) -> int:
         """How many bytes leave, as a file."""
         if self._bytes is not None:
@@ -145,6 +153,9 @@ class Part:
 
     def check(self) -> None:
         """Refuse numbers that no rows have, as far as that shows without the contract; codes do not."""
+        if self.of_scores:
+            look_at_scores(self.table, self.metadata)
+            return
         names, present = self.metadata["columns"], {*self.table.column_names}
         needed = {"label", "rows", *(f"sum:{name}" for name in names)}
         if missing := sorted(needed - present):
@@ -173,8 +184,16 @@ class Part:
         )
         check_alone(cells, private, self.table.column("label").to_pylist(), self.metadata["policy"])
 
+    def scores(self, contract: Contract) -> ScoreCells:
+        """The numbers of a part of scores, checked and read under the contract it was made for."""
+        if not self.of_scores:
+            raise broken(self.peer, "it holds no scores, and the contract asks for them")
+        return read_scores(self.table, self.metadata, contract)
+
     def cells(self, contract: Contract) -> Cells:
         """The part's numbers, checked and read under the contract it was made for."""
+        if self.of_scores:
+            raise broken(self.peer, "it holds scores, and the contract asks for columns")
         check_agreed(self.metadata, self.table.column_names, contract)
         names = tuple(column.name for column in summed_columns(contract, self.peer))
         codes, labels = codes_of(self.table, contract, self.peer), labels_of(self.table, contract, self.peer)
@@ -218,9 +237,8 @@ class Part:
             writer.add_key_value_metadata({KEY: json.dumps(self.metadata)})
 
 
-def _describe(release: Release) -> dict[str, Any]:
+def _describe(release: Release[Any]) -> dict[str, Any]:
     cells, contract = release.cells, release.contract
-    hidden = dict(zip(moment_labels(contract, cells.peer).values(), hidden_columns(contract, cells), strict=True))
     return {
         "format": FORMAT,
         "radocraft": __version__,
@@ -230,8 +248,15 @@ def _describe(release: Release) -> dict[str, Any]:
         "peer": cells.peer,
         "rows": cells.total,
         "policy": _policy_words(release),
-        "levels": asdict(cells.levels),
         "notes": [*release.notes],
+        **(_of_scores(cells, contract) if isinstance(cells, ScoreCells) else _of_columns(cells, contract)),
+    }
+
+
+def _of_columns(cells: Cells, contract: Contract) -> dict[str, Any]:
+    hidden = dict(zip(moment_labels(contract, cells.peer).values(), hidden_columns(contract, cells), strict=True))
+    return {
+        "levels": asdict(cells.levels),
         "columns": [*cells.columns],
         "centre": cells.centre.tolist(),
         "scale": cells.scale.tolist(),
@@ -240,7 +265,20 @@ def _describe(release: Release) -> dict[str, Any]:
     }
 
 
-def _policy_words(release: Release) -> dict[str, Any]:
+def _of_scores(cells: ScoreCells, contract: Contract) -> dict[str, Any]:
+    return {
+        "levels": asdict(Levels(rows=cells.levels.rows, sums=cells.levels.sums)),
+        "columns": score_columns(contract.score_of(cells.peer)[0]),
+        "centre": [cells.centre, 0.0],
+        "scale": [UNIT, UNIT],
+        "constants": {},
+        "moments": {},
+        "hidden": {},
+        "scores": describe_scores(cells, contract),
+    }
+
+
+def _policy_words(release: Release[Any]) -> dict[str, Any]:
     policy: Policy = release.policy
     noisy, rho = policy.mode == "noise", release.spend.rho
     epsilon = release.epsilon if noisy else math.inf

@@ -160,12 +160,12 @@ class Bounding:
                [ 0.        , -1.        ],
                [ 2.05761719,  0.51367188]])
         """
+        if np.isinf(values).any():
+            raise NotFinite("Some values are infinite. Replace them by missing values or finite numbers.")
         out = np.empty(values.shape)
         for start in range(0, len(values), _ROWS):
             rows = slice(start, start + _ROWS)
             self.fill(out[rows], [np.ascontiguousarray(column) for column in values[rows].T])
-        if np.isinf(values).any():
-            raise NotFinite("Some values are infinite. Replace them by missing values or finite numbers.")
         return out
 
     def fill(self, out: Floats, columns: Sequence[Floats]) -> set[int]:

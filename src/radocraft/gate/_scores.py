@@ -1,0 +1,298 @@
+"""From a peer's scores to what may leave of them: five small tables, one after the other.
+
+1. Rows are counted: all, by label, by agreed signature; small signatures are rolled up.
+2. Scores are summed in the cells that remain, and
+3. their distances from the cells' means, as these leave (`radocraft.sums.ScoreCells`).
+4. Residuals, by the deviations that leave, are counted in bins, a histogram for each label,
+5. and summed by groups of the key, if the contract has one.
+
+Each table is measured by numbers that left before, so one row moves it by its clip at
+most, and everything that sets the noise is public or noisy already. Values are whole
+numbers on the grid. With a dial f the noise is f times the sampling error that is in a
+number anyway, and at least a row's worth; a cell counts as 30 rows at least.
+
+What this promises speaks of the scores: a row also moved the model that scored others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from radocraft.arrays import Floats, Ints, first_of_each, number_rows
+from radocraft.contract import Contract
+from radocraft.errors import OneClass, PolicyRefusal
+from radocraft.gate._account import Spend, rho_of
+from radocraft.gate._levels import TOTAL
+from radocraft.gate._noise import Noise
+from radocraft.gate._policy import Policy
+from radocraft.gate._release import Release, check_allowed, noisy, rolled
+from radocraft.gate._signatures import Counted, check_labels, fitted
+from radocraft.sums import (
+    BINS,
+    CLIP_GROUP,
+    CLIP_SPREAD,
+    CLIP_SUM,
+    EDGES,
+    GRID,
+    UNIT,
+    ScoreCells,
+    ScoreLevels,
+    base_log_odds,
+    cell_deviations,
+    cell_means,
+    count_groups,
+)
+
+_LABELS, _FEWEST = 2.0, 30.0
+_CLEAR, _EVEN = 1.0, 4.0 - 1e-9
+_SMALLEST, _LARGEST, _HALVINGS = 1e-6, 1e6, 60
+_GROUP_ROWS = 20.0
+
+
+@dataclass(frozen=True)
+class ScoreTerms:
+    """What noise is measured by: noisy or public numbers, and how many rows the protected unit may have."""
+
+    rows: float
+    signatures: int
+    per_unit: int
+
+    def counts(self, f: float) -> float:
+        """Standard deviation of the noise in the count of a signature."""
+        return self._of(f, self.rows / (2 * self.signatures))
+
+    def labels(self, f: float) -> float:
+        """... in the count of a label."""
+        return self.per_unit * max(_LABELS, f * math.sqrt(self.rows / 2.0) / 4.0)
+
+    def cells(self, f: float) -> float:
+        """... in a cell's sums."""
+        return self._of(f, max(self.rows / (2 * self.signatures), _FEWEST))
+
+    def bins(self, f: float) -> float:
+        """... in the count of a bin."""
+        return self._of(f, self.rows / (2 * BINS))
+
+    def groups(self, f: float, rows: float) -> float:
+        """... in the sum of a group of so many rows."""
+        return self._of(f, rows)
+
+    def _of(self, f: float, rows: float) -> float:
+        return self.per_unit * max(1.0, f * math.sqrt(max(rows, 0.0)))
+
+    def spend(self, f: float, groups: float) -> Spend:
+        """What all tables cost; ``groups`` is the least noise in a group's sum, infinite without a key."""
+        tables = (1.0, self.labels(f)), (1.0, self.counts(f)), (1.0, self.bins(f))
+        sums = (CLIP_SUM, self.cells(f)), (CLIP_SPREAD, self.cells(f)), (CLIP_GROUP, groups)
+        rho = sum(0.5 * (self.per_unit * reach / sd) ** 2 for reach, sd in (*tables, *sums))
+        return Spend(0.5 / TOTAL**2) + Spend(rho)
+
+    def dial(self, rho: float, *, with_key: bool) -> float:
+        """The smallest f whose noise costs no more than ``rho``."""
+
+        def cost(f: float) -> float:
+            return self.spend(f, self.groups(f, _GROUP_ROWS) if with_key else math.inf).rho
+
+        low, high = _SMALLEST, _LARGEST
+        if cost(high) > rho:
+            raise PolicyRefusal("This epsilon is spent before anything leaves. Raise it, or leave it out: see `noise`.")
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if cost(middle) <= rho else (middle, high)
+        return high
+
+
+def release_scores(
+    contract: Contract,
+    peer: str,
+    *,
+    signatures: Ints,
+    labels: Ints,
+    scores: Floats,
+    keys: Ints | None = None,
+    policy: Policy | None = None,
+    noise: Noise | None = None,
+    notes: tuple[str, ...] = (),
+) -> Release[ScoreCells]:
+    """Let a peer's scores through the gate.
+
+    Parameters
+    ----------
+    contract, peer
+        What was agreed, and whose scores these are.
+    signatures, labels, scores, keys
+        Of every row: its place in the grid of shared codes, its label's code, its score out of fold
+        as log-odds, and the value of its key (-1 where it has none); no keys if the contract has none.
+    policy
+        The peer's rules; those of `Policy()` if None.
+    noise
+        Where noise comes from; the operating system's randomness if None.
+    notes
+        What else a reader of the part should know.
+
+    Examples
+    --------
+    >>> contract = Contract.parse('''
+    ... name = "risk"
+    ... label = { column = "bad", positive = 1, negative = 0 }
+    ... shared = [{ name = "age", edges = [40] }]
+    ... peers.bank.features = { risk = "score" }
+    ... peers.shop.features = { habit = "score" }
+    ... ''')
+    >>> rng = np.random.default_rng(0)
+    >>> labels, signatures = rng.choice([-1, 1], 5000), rng.integers(0, 2, 5000)
+    >>> scores = labels + rng.normal(size=5000)
+    >>> released = release_scores(contract, "bank", signatures=signatures, labels=labels, scores=scores)
+    >>> released.cells.histogram.shape, 0.0 < released.spend.rho < 0.2
+    ((2, 16), True)
+    """
+    policy = policy or Policy()
+    check_allowed(contract, peer, policy)
+    given = _Given(contract, peer, signatures, labels, scores, keys)
+    cells, spend, moved = (_noisy if policy.noisy else _exact)(given, policy, noise or Noise())
+    return Release(contract, policy, cells, spend, moved, notes)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The rows, as numbers on the grid and places in tables."""
+
+    contract: Contract
+    peer: str
+    signatures: Ints
+    label_codes: Ints
+    scores: Floats
+    keys: Ints | None
+
+    @property
+    def known(self) -> list[int]:
+        """The label's two codes."""
+        return sorted(self.contract.label_codes(self.peer))
+
+    @property
+    def which(self) -> Ints:
+        """0 or 1 for each row."""
+        return np.searchsorted(self.known, self.label_codes)
+
+    @property
+    def count(self) -> int:
+        """How many signatures there are."""
+        return prod(len(shared.codes) for shared in self.contract.shared)
+
+    def agreed(self) -> tuple[Ints, Ints]:
+        """Codes and label of every agreed signature, those of the first label first."""
+        shape = tuple(len(shared.codes) for shared in self.contract.shared)
+        codes = np.array(np.unravel_index(np.arange(self.count), shape), dtype=np.int64).T.reshape(
+            self.count, len(shape)
+        )
+        return np.vstack([codes, codes]), np.repeat(np.array(self.known), self.count)
+
+    def counts(self) -> Floats:
+        """Rows of every agreed signature."""
+        return np.bincount(self.which * self.count + self.signatures, minlength=2 * self.count).astype(np.float64)
+
+
+def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spend, int]:
+    per_unit = policy.rows_per_person
+    rows = max(len(given.scores) + float(noise.draw(1, TOTAL * per_unit)[0]), 1.0)
+    terms = ScoreTerms(rows, given.count, per_unit)
+    f = _dial(terms, policy, with_key=given.keys is not None)
+    exact = given.counts()
+    by_label = exact.reshape(2, -1).sum(axis=1) + noise.draw(2, terms.labels(f))
+    named = dict(zip(given.known, by_label.tolist(), strict=True))
+    check_labels(named, given.contract, given.peer, max(policy.min_rows, 4.0 * terms.labels(f)))
+    codes, labels = given.agreed()
+    sd = terms.counts(f)
+    told = Counted(codes, labels, np.arange(len(labels)), exact + noise.draw(exact.shape, sd))
+    told = fitted(told, named, sd, terms.labels(f))
+    least = np.maximum(float(policy.min_rows), _CLEAR * sd * np.arange(len(labels) + 1) ** 0.5)
+    after = rolled(codes, labels, told.counts, least, policy)
+    values = 0 if given.contract.key is None or given.keys is None else given.contract.key.values
+    groups = [count_groups(total, values) if values else 0 for total in by_label]
+    group_sds = tuple(
+        terms.groups(f, max(total, 0.0) / count) if count else 0.0
+        for total, count in zip(by_label, groups, strict=True)
+    )
+    levels = ScoreLevels(sd, terms.cells(f), terms.cells(f), terms.bins(f), group_sds)
+    cells = _Tables(given, levels, noise).fill(after, labels, told.counts, groups)
+    least_groups = min((sd for sd in group_sds if sd), default=math.inf)
+    return cells, terms.spend(f, least_groups), int((after != codes).any(axis=1).sum())
+
+
+def _exact(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spend, int]:
+    counts = given.counts()
+    by_label = counts.reshape(2, -1).sum(axis=1)
+    if by_label.min() == 0:
+        raise OneClass(
+            f"Only one value of the label '{given.contract.label.column}' occurs at '{given.peer}'. "
+            "A model needs two; check [label] in the contract, or give more rows."
+        )
+    codes, labels = given.agreed()
+    after = rolled(codes, labels, counts, np.full(len(labels) + 1, float(max(policy.min_rows, 1))), policy)
+    values = 0 if given.contract.key is None or given.keys is None else given.contract.key.values
+    groups = [count_groups(total, values) if values else 0 for total in by_label]
+    cells = _Tables(given, ScoreLevels(groups=(0.0, 0.0)), noise).fill(after, labels, counts, groups)
+    return cells, Spend(0.0), int((after != codes).any(axis=1)[counts > 0].sum())
+
+
+def _dial(terms: ScoreTerms, policy: Policy, *, with_key: bool) -> float:
+    if policy.epsilon is None:
+        return policy.noise
+    return terms.dial(rho_of(policy.epsilon, policy.delta), with_key=with_key)
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Sums, distances, histograms and groups, each measured by those before."""
+
+    given: _Given
+    levels: ScoreLevels
+    noise: Noise
+
+    def fill(self, codes: Ints, labels: Ints, counts: Floats, groups: list[int]) -> ScoreCells:
+        """All of them, of cells with these codes; ``counts`` are rows of every agreed signature."""
+        given, levels = self.given, self.levels
+        number = number_rows(np.column_stack([labels, codes]))
+        first = first_of_each(number)
+        cell = number[given.which * given.count + given.signatures]
+        rows = np.maximum(np.rint(np.bincount(number, counts)), 1.0)
+        which = np.searchsorted(given.known, labels[first])
+        centre = base_log_odds(np.bincount(which, rows, 2))
+        sums = self.summed(cell, (given.scores - centre) / UNIT, CLIP_SUM, len(first), levels.sums)
+        off = given.scores - cell_means(which, rows, sums, centre, levels.sums)[cell]
+        spreads = self.summed(cell, np.abs(off) / UNIT, CLIP_SPREAD, len(first), levels.spreads)
+        residual = off / cell_deviations(which, rows, spreads, levels.spreads)[cell]
+        return ScoreCells(
+            given.peer,
+            codes[first],
+            labels[first],
+            rows,
+            sums,
+            spreads,
+            self.histogram(residual),
+            tuple(self.grouped(residual, label, groups[label]) for label in (0, 1)),
+            levels,
+        )
+
+    def histogram(self, residual: Floats) -> Floats:
+        """Rows by label and bin."""
+        bins = np.searchsorted(EDGES, np.clip(residual, EDGES[0], _EVEN), side="right") - 1
+        exact = np.bincount(self.given.which * BINS + bins, minlength=2 * BINS).reshape(2, BINS)
+        return np.asarray(exact + self.noise.draw(exact.shape, self.levels.bins))
+
+    def grouped(self, residual: Floats, label: int, groups: int) -> Floats:
+        """Sums of a label's residuals by group of the key."""
+        keys = self.given.keys
+        if keys is None or not groups:
+            return np.zeros(0)
+        own = (self.given.which == label) & (keys >= 0)
+        return self.summed(keys[own] % groups, residual[own], CLIP_GROUP, groups, self.levels.groups[label])
+
+    def summed(self, place: Ints, values: Floats, clip: float, size: int, sd: float) -> Floats:
+        """Sums of clipped values, in whole steps of the grid, with noise."""
+        exact = np.bincount(place, np.rint(np.clip(values, -clip, clip) * GRID), size).astype(np.float64)
+        return np.asarray(noisy(exact, sd * GRID, self.noise) / GRID if sd else exact / GRID)

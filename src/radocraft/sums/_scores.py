@@ -1,0 +1,177 @@
+"""One peer's scores by cell: what of them is summed, and what can be read off the sums.
+
+A score is the log-odds that a peer's own model gives a row, out of fold. In units of
+`UNIT` around the log-odds of the label's base rate, each cell holds the number of its
+rows, the sum of their scores and the sum of how far they are from the cell's mean;
+each label has one histogram of residuals (score less the cell's mean, over the cell's
+deviation), and sums of residuals by groups of a key that both peers have.
+
+Means and deviations are read off noisy sums, drawn towards the label's by how much of
+a row's worth of noise is in them; peer and learner read them alike. So a residual at
+the peer is measured from numbers that leave, and one row moves each table by at most
+its clip, whatever the other rows are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logit
+
+from radocraft.arrays import Floats, Ints, Numbers
+
+TOP = 6.0
+"""Scores are cut at this many log-odds on both sides."""
+UNIT = 2.0
+"""Unit of summed scores, in log-odds."""
+CLIP_SUM, CLIP_SPREAD, CLIP_GROUP = 2.5, 2.0, 1.5
+"""Clips of a score and of an absolute residual, both in units, and of a residual in deviations."""
+_POSITIVE = np.array([0.0, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 4.0])
+EDGES = np.concatenate([-_POSITIVE[:0:-1], _POSITIVE])
+"""Edges of the bins of residuals."""
+BINS = len(EDGES) - 1
+_PRIOR_ROWS, _PRIOR_SPREADS = 3.0, 10.0
+_LEAST_SPREAD, _TYPICAL, _NORMAL = 0.03, 0.5, 1.25  # a normal deviation is 1.25 mean absolute residuals
+_LEAST_NOISE = 0.1
+_FLOOR, _FLOOR_EXACT = 0.3, 0.1
+_FEWEST_GROUPS, _ROWS_PER_GROUP = 4, 20
+
+
+@dataclass(frozen=True)
+class ScoreLevels:
+    """Standard deviations of the noise in each number; all 0 where there is none.
+
+    Parameters
+    ----------
+    rows, sums, spreads, bins
+        In each count of a signature's rows, sum of scores, sum of absolute residuals, count of a bin.
+    groups
+        In each group's sum of residuals, by label code.
+    """
+
+    rows: float = 0.0
+    sums: float = 0.0
+    spreads: float = 0.0
+    bins: float = 0.0
+    groups: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoreCells:
+    """What leaves a peer of its scores, for a label of two values.
+
+    Parameters
+    ----------
+    peer
+        Whose they are.
+    codes, labels, rows
+        Per cell: codes of the shared features (`ROLLED` for any), the label's code, rows; noisy, at least 1.
+    sums, spreads
+        Per cell: sums of clipped scores and of clipped absolute residuals, in units.
+    histogram
+        Per label code, in rising order: rows by bin of residuals.
+    groups
+        Per label code: sums of clipped residuals by group of the key; empty without a key.
+    levels
+        How much noise is in all of these.
+    """
+
+    peer: str
+    codes: Ints
+    labels: Ints
+    rows: Floats
+    sums: Floats
+    spreads: Floats
+    histogram: Floats
+    groups: tuple[Floats, ...]
+    levels: ScoreLevels = ScoreLevels()
+
+    @cached_property
+    def which(self) -> Ints:
+        """0 or 1 for each cell: the place of its label among the two."""
+        return np.asarray(self.labels > self.labels.min()).astype(np.int64)
+
+    @property
+    def total(self) -> int:
+        """Rows in all."""
+        return round(float(self.rows.sum()))
+
+    @cached_property
+    def centre(self) -> float:
+        """Log-odds of the base rate: all that scores are centred by."""
+        return base_log_odds(np.bincount(self.which, self.rows, 2))
+
+    @cached_property
+    def means(self) -> Floats:
+        """Mean score of each cell, drawn to its label's."""
+        return cell_means(self.which, self.rows, self.sums, self.centre, self.levels.sums)
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """Deviation of scores inside each cell, drawn to its label's."""
+        return cell_deviations(self.which, self.rows, self.spreads, self.levels.spreads)
+
+    def quantile(self, label: int, share: Floats) -> Floats:
+        """Residuals below which these shares of a label's rows lie, even inside bins."""
+        floor = _FLOOR * self.levels.bins if self.levels.bins else _FLOOR_EXACT
+        heights = np.maximum(self.histogram[label], floor)
+        below = np.concatenate([[0.0], np.cumsum(heights)]) / heights.sum()
+        return np.asarray(np.interp(share, below, EDGES))
+
+
+def base_log_odds(rows: Numbers) -> float:
+    """Log-odds of the second label by the rows of both."""
+    return float(np.log((max(rows[1], 0.0) + 1.0) / (max(rows[0], 0.0) + 1.0)))
+
+
+def cell_means(which: Ints, rows: Floats, sums: Floats, centre: float, noise: float) -> Floats:
+    """``c + w (sum / n - c)`` with c the label's mean and ``w = n / (n + 3 + (s / .5)^2 / n)``, as log-odds."""
+    label = _label_mean(which, rows, sums)
+    weight = rows / (rows + _PRIOR_ROWS + (noise / _TYPICAL) ** 2 / rows)
+    return np.asarray(centre + UNIT * (label + weight * (sums / rows - label)))
+
+
+def cell_deviations(which: Ints, rows: Floats, spreads: Floats, noise: float) -> Floats:
+    """1.25 mean absolute residuals, drawn to the label's v, within v / 2 and 2 v, as log-odds."""
+    label = np.maximum(_label_mean(which, rows, spreads), _LEAST_SPREAD)
+    weight = rows / (rows + _PRIOR_SPREADS + (noise / np.maximum(label, _LEAST_NOISE)) ** 2 / rows)
+    out = np.clip(label + weight * (spreads / rows - label), label / 2.0, 2.0 * label)
+    return np.asarray(UNIT * _NORMAL * out)
+
+
+def _label_mean(which: Ints, rows: Floats, sums: Floats) -> Floats:
+    """Of every cell the mean over all rows of its label."""
+    mean = np.bincount(which, sums, 2) / np.maximum(np.bincount(which, rows, 2), 1.0)
+    return np.asarray(mean[which])
+
+
+def count_groups(rows: float, values: int) -> int:
+    """Into how many groups a key's values go for so many rows of a label; 0 where they are too few.
+
+    All values apart where each has 20 rows, else the largest power of two whose groups
+    have as many: then a group of one peer is several of another's, whatever their rows.
+
+    Examples
+    --------
+    >>> [count_groups(rows, 365) for rows in (10_000, 3_000, 100, 50)]
+    [365, 128, 4, 0]
+    """
+    most = int(max(rows, 0.0) // _ROWS_PER_GROUP)
+    if most >= values:
+        return values
+    groups = 2 ** (most.bit_length() - 1) if most else 0
+    return groups if groups >= _FEWEST_GROUPS else 0
+
+
+def group_shares(values: int, groups: int) -> Floats:
+    """Share of a key's values in each group (value modulo groups)."""
+    return np.asarray(np.bincount(np.arange(values) % groups, minlength=groups) / values)
+
+
+def smoothed_log_odds(rows: Floats) -> Floats:
+    """Log-odds of the second label by signature from rows (2, signatures), with two rows of the base rate added."""
+    base = rows[1].sum() / rows.sum()
+    share = (rows[1] + 2.0 * base) / (rows.sum(axis=0) + 2.0)
+    return np.asarray(logit(np.clip(share, 1e-4, 1.0 - 1e-4)))
