@@ -163,7 +163,9 @@ def main() -> None:
         issue(folder / "authority", "collector", folder / "collector")
         issue(folder / "authority", "bank", folder / "bank", trust=("collector",))
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
-        sender = multiprocessing.get_context("spawn").Process(target=send, args=(folder, megabytes, theirs))
+        sender = multiprocessing.get_context("spawn").Process(
+            target=send, args=(folder, megabytes, theirs), daemon=True
+        )
         sender.start()
         plain, secured = ours.recv()
         size = (folder / "part.parquet").stat().st_size / 1e6

@@ -30,15 +30,13 @@ ASKS = Member(name="collector")
 KILLED = """
     import json, os, shutil, signal, sys, threading
     from pathlib import Path
-    from radocraft import chain, storage
-    from radocraft.ledger import ledger
-    from radocraft.net import audit, desk
-    from radocraft.net.messages import Request
-    from radocraft.peer import outgoing, pending, recovery, responder, road
+    from radocraft.ledger import Ledger
+    from radocraft.net._messages import Request
     from tests.integration.net.test_killed import work
     from tests.integration.net.world import World
 
-    watched = {m.__file__ for m in (audit, chain, desk, ledger, outgoing, pending, recovery, responder, road, storage)}
+    rooms = ("radocraft.files", "radocraft.ledger", "radocraft.net._audit", "radocraft.net._desk", "radocraft.peer")
+    watched = {module.__file__ for name, module in sys.modules.items() if name.startswith(rooms)}
     root, request, kills = Path(sys.argv[1]), Request.decode(sys.argv[2].encode()), int(sys.argv[3])
 
     def attempt(folder, step):
@@ -50,7 +48,7 @@ KILLED = """
                 lines.append((frame.f_code.co_filename, frame.f_lineno))
                 if len(lines) == step:
                     os.kill(os.getpid(), signal.SIGKILL)
-            if event == "return" and frame.f_code is ledger.Ledger.append.__code__:
+            if event == "return" and frame.f_code is Ledger.append.__code__:
                 entered.append(len(lines))
             return tick
         threading.settrace(tick)
