@@ -179,7 +179,7 @@ def rolled(codes: Ints, labels: Ints, counts: Floats, least: Floats, policy: Pol
     """New codes of every block; none at all where nothing may leave by signature."""
     if policy.signatures == "labels-only":
         return np.full_like(codes, ROLLED)
-    return rolled_up(codes, labels, counts, least)
+    return rolled_up(codes, labels, counts, least, leave=policy.noisy)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Rolling up: a block with too few rows joins its siblings, decided on noisy counts alone.
 
 It gives up its last code ("any"), and so on, at the end to the label alone, so
-that no rows are lost. What is left over at the top, if it is itself too small,
-takes the smallest other cell of its label with it.
+that no rows are lost. What is left over at the top may itself be too small. Where sums
+are exact it takes the smallest other cell of its label with it. Where they carry noise it
+stays as it is: mostly it is of signatures that nobody has, and hardly any row is in it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from radocraft.arrays import Floats, Ints, Truths, first_of_each, number_rows
 from radocraft.sums import ROLLED
 
 
-def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats) -> Ints:
+def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats, *, leave: bool = False) -> Ints:
     """New codes of every block, such that no group of equal codes and label counts less than it must.
 
     Parameters
@@ -24,6 +25,8 @@ def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats) -> Ints:
         Their noisy numbers of rows.
     least
         By number of blocks in a group (from 0), the fewest rows that stand out of their noise.
+    leave
+        Leave what is left over at the top as it is.
 
     Examples
     --------
@@ -34,14 +37,20 @@ def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats) -> Ints:
            [ 1, -1],
            [ 1, -1]])
     """
-    out = codes.copy()
-    for level in reversed(range(out.shape[1])):
-        out[too_small(out, labels, counts, least), level] = ROLLED
-    while (small := too_small(out, labels, counts, least)).any():
+    out = coarsened(codes, labels, counts, least)
+    while not leave and (small := too_small(out, labels, counts, least)).any():
         absorbed = absorb(out, labels, counts, int(labels[small][0]))
         if absorbed is None:
             return out
         out = absorbed
+    return out
+
+
+def coarsened(codes: Ints, labels: Ints, counts: Floats, least: Floats) -> Ints:
+    """The same, but that what is left over at the top of a label may count too little."""
+    out = codes.copy()
+    for level in reversed(range(out.shape[1])):
+        out[too_small(out, labels, counts, least), level] = ROLLED
     return out
 
 

@@ -29,7 +29,8 @@ from radocraft.gate._account import Spend, rho_of
 from radocraft.gate._levels import TOTAL
 from radocraft.gate._noise import Noise
 from radocraft.gate._policy import Policy
-from radocraft.gate._release import Release, check_allowed, noisy, rolled
+from radocraft.gate._release import Release, check_allowed, noisy
+from radocraft.gate._rolling import coarsened
 from radocraft.gate._signatures import Counted, check_labels, fitted
 from radocraft.sums import (
     BINS,
@@ -38,6 +39,7 @@ from radocraft.sums import (
     CLIP_SUM,
     EDGES,
     GRID,
+    ROLLED,
     UNIT,
     ScoreCells,
     ScoreLevels,
@@ -210,7 +212,7 @@ def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spe
     told = Counted(codes, labels, np.arange(len(labels)), exact + noise.draw(exact.shape, sd))
     told = fitted(told, named, sd, terms.labels(f))
     least = np.maximum(float(policy.min_rows), _CLEAR * sd * np.arange(len(labels) + 1) ** 0.5)
-    after = rolled(codes, labels, told.counts, least, policy)
+    after = _rolled(codes, labels, told.counts, least, policy)
     values = 0 if given.contract.key is None or given.keys is None else given.contract.key.values
     groups = [count_groups(total, values) if values else 0 for total in by_label]
     group_sds = tuple(
@@ -218,7 +220,7 @@ def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spe
         for total, count in zip(by_label, groups, strict=True)
     )
     levels = ScoreLevels(sd, terms.cells(f), terms.cells(f), terms.bins(f), group_sds)
-    cells = _Tables(given, levels, noise).fill(after, labels, told.counts, groups)
+    cells = _Tables(given, levels, noise).fill(after, labels, told.counts, least, groups)
     least_groups = min((sd for sd in group_sds if sd), default=math.inf)
     return cells, terms.spend(f, least_groups), int((after != codes).any(axis=1).sum())
 
@@ -232,11 +234,37 @@ def _exact(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spe
             "A model needs two; check [label] in the contract, or give more rows."
         )
     codes, labels = given.agreed()
-    after = rolled(codes, labels, counts, np.full(len(labels) + 1, float(max(policy.min_rows, 1))), policy)
+    least = np.full(len(labels) + 1, float(max(policy.min_rows, 1)))
+    after = _rolled(codes, labels, counts, least, policy)
     values = 0 if given.contract.key is None or given.keys is None else given.contract.key.values
     groups = [count_groups(total, values) if values else 0 for total in by_label]
-    cells = _Tables(given, ScoreLevels(groups=(0.0, 0.0)), noise).fill(after, labels, counts, groups)
+    cells = _Tables(given, ScoreLevels(groups=(0.0, 0.0)), noise).fill(after, labels, counts, least, groups)
     return cells, Spend(0.0), int((after != codes).any(axis=1)[counts > 0].sum())
+
+
+def _rolled(codes: Ints, labels: Ints, counts: Floats, least: Floats, policy: Policy) -> Ints:
+    if policy.signatures == "labels-only":
+        return np.full_like(codes, ROLLED)
+    return coarsened(codes, labels, counts, least)
+
+
+def joined(number: Ints, labels: Ints, counts: Floats, least: Floats) -> Ints:
+    """Cells that count too little (what is left over of a label) join its largest, which keeps its codes.
+
+    A few rows among many move its mean less than giving up its codes would.
+
+    Examples
+    --------
+    >>> joined(np.array([0, 0, 1, 2]), np.array([1, 1, 1, 1]), np.array([30.0, 20.0, 2.0, 12.0]), np.full(5, 10.0))
+    array([0, 0, 0, 1])
+    """
+    out, first = number.copy(), first_of_each(number)
+    size = np.bincount(number, counts)
+    small = size < least[np.bincount(number)]
+    for cell in np.flatnonzero(small):
+        own = labels[first] == labels[first[cell]]
+        out[number == cell] = int(np.argmax(np.where(own, size, -np.inf)))
+    return number_rows(out[:, None])
 
 
 def _dial(terms: ScoreTerms, policy: Policy, *, with_key: bool) -> float:
@@ -253,10 +281,10 @@ class _Tables:
     levels: ScoreLevels
     noise: Noise
 
-    def fill(self, codes: Ints, labels: Ints, counts: Floats, groups: list[int]) -> ScoreCells:
+    def fill(self, codes: Ints, labels: Ints, counts: Floats, least: Floats, groups: list[int]) -> ScoreCells:
         """All of them, of cells with these codes; ``counts`` are rows of every agreed signature."""
         given, levels = self.given, self.levels
-        number = number_rows(np.column_stack([labels, codes]))
+        number = joined(number_rows(np.column_stack([labels, codes])), labels, counts, least)
         first = first_of_each(number)
         cell = number[given.which * given.count + given.signatures]
         rows = np.maximum(np.rint(np.bincount(number, counts)), 1.0)
@@ -273,6 +301,7 @@ class _Tables:
             rows,
             sums,
             spreads,
+            counts.reshape(2, -1),
             self.histogram(residual),
             tuple(self.grouped(residual, label, groups[label]) for label in (0, 1)),
             levels,

@@ -101,6 +101,8 @@ class ScoreLevelWords(_Record):
 class ScoreWords(_Record):
     """What a part of scores holds in place of moments, by label."""
 
+    counts: dict[Text, Packed]
+    """Rows of every agreed signature, in the order of the contract's codes."""
     histogram: dict[Text, Annotated[list[Number], Field(min_length=BINS, max_length=BINS)]]
     """Rows by bin of residuals, in deviations of their cells."""
     groups: dict[Text, Annotated[list[Number], Field(max_length=100_000)]]
@@ -191,8 +193,8 @@ def pack_by_label(private: Floats, hidden: Floats, columns: dict[str, Ints]) -> 
     for at, (label, own) in enumerate(columns.items()):
         if len(own):
             inside = hidden[at][np.ix_(own, width + own)]
-            out[label] = _pack(np.concatenate([hidden[at][own, :width].ravel(), _upper(inside)]))
-    return {"moments": {label: _pack(_upper(private[at])) for at, label in enumerate(columns)}, "hidden": out}
+            out[label] = pack(np.concatenate([hidden[at][own, :width].ravel(), _upper(inside)]))
+    return {"moments": {label: pack(_upper(private[at])) for at, label in enumerate(columns)}, "hidden": out}
 
 
 def unpack_by_label(
@@ -213,9 +215,9 @@ def unpack_by_label(
         raise ValueError("other labels")
     private, hidden = np.empty((len(columns), width, width)), np.zeros((len(columns), shared, width + shared))
     for at, (label, own) in enumerate(columns.items()):
-        private[at] = _symmetric(_unpack(metadata["moments"][label], _size(width)), width)
+        private[at] = _symmetric(unpack(metadata["moments"][label], _size(width)), width)
         if count := len(own):
-            numbers = _unpack(metadata["hidden"][label], count * width + _size(count))
+            numbers = unpack(metadata["hidden"][label], count * width + _size(count))
             hidden[at][own, :width] = numbers[: count * width].reshape(count, width)
             hidden[at][np.ix_(own, width + own)] = _symmetric(numbers[count * width :], count)
     return private, hidden
@@ -224,14 +226,16 @@ def unpack_by_label(
 def unpack_private(metadata: dict[str, Any]) -> dict[str, Floats]:
     """By label, second moments of the private columns; `ValueError` as for `unpack_by_label`."""
     width = len(metadata["columns"])
-    return {label: _symmetric(_unpack(text, _size(width)), width) for label, text in metadata["moments"].items()}
+    return {label: _symmetric(unpack(text, _size(width)), width) for label, text in metadata["moments"].items()}
 
 
-def _pack(numbers: Floats) -> str:
+def pack(numbers: Floats) -> str:
+    """Numbers as base64 of little-endian doubles."""
     return base64.b64encode(numbers.astype("<f8").tobytes()).decode()
 
 
-def _unpack(text: str, count: int) -> Floats:
+def unpack(text: str, count: int) -> Floats:
+    """Back from `pack`; `ValueError` if there are more or fewer, or one is not finite."""
     out = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
     if len(out) != count:
         raise ValueError(f"{len(out)} numbers, not {count}")

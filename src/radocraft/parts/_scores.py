@@ -17,6 +17,7 @@ from radocraft.arrays import Floats, number_rows
 from radocraft.contract import ANY, Contract
 from radocraft.errors import ContractMismatch
 from radocraft.parts._check import broken, check_keys
+from radocraft.parts._metadata import pack, unpack
 from radocraft.parts._sign import check_signature
 from radocraft.parts._table import codes_of, labels_of, matrix_of
 from radocraft.sums import CLIP_GROUP, CLIP_SPREAD, CLIP_SUM, ScoreCells, ScoreLevels, count_groups
@@ -54,6 +55,7 @@ def describe_scores(cells: ScoreCells, contract: Contract) -> dict[str, Any]:
     """The metadata's field ``scores``."""
     names, levels = [*dict(sorted(contract.label_codes(cells.peer).items())).values()], cells.levels
     return {
+        "counts": {name: pack(rows) for name, rows in zip(names, cells.counts, strict=True)},
         "histogram": dict(zip(names, cells.histogram.tolist(), strict=True)),
         "groups": {name: sums.tolist() for name, sums in zip(names, cells.groups, strict=True)},
         "levels": {
@@ -87,8 +89,8 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
     if {*labels.tolist()} != {*names}:
         raise broken(peer, "it lacks a label's cells")
     given = metadata["scores"]
-    if any({*given[field]} != {*names.values()} for field in ("histogram", "groups")):
-        raise broken(peer, "its histograms or groups are not one for each label")
+    if any({*given[field]} != {*names.values()} for field in ("counts", "histogram", "groups")):
+        raise broken(peer, "its counts, histograms or groups are not one for each label")
     sums, spreads = matrix_of(table, [f"sum:{column}" for column in score_columns(name)]).T
     levels = metadata["levels"]
     cells = ScoreCells(
@@ -98,6 +100,7 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
         table.column("rows").to_numpy().astype(np.float64),
         sums,
         spreads,
+        _counts(given["counts"], names, contract, peer),
         np.array([given["histogram"][label] for label in names.values()], dtype=np.float64),
         tuple(np.array(given["groups"][label], dtype=np.float64) for label in names.values()),
         ScoreLevels(
@@ -111,6 +114,15 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
     _check_groups(cells, contract)
     check_scores(cells)
     return cells
+
+
+def _counts(given: dict[str, str], names: dict[int, str], contract: Contract, peer: str) -> Floats:
+    """Rows of every agreed signature, by label."""
+    size = math.prod(len(shared.codes) for shared in contract.shared)
+    try:
+        return np.array([unpack(given[label], size) for label in names.values()])
+    except ValueError as error:
+        raise broken(peer, f"its counts are not those of the agreed signatures ({error})") from error
 
 
 def look_at_scores(table: pa.Table, metadata: dict[str, Any]) -> None:
@@ -140,6 +152,9 @@ def check_scores(cells: ScoreCells) -> None:
         room = _SDS * (levels.bins * len(counted) ** 0.5 + levels.rows * _breadth(cells.rows)) + len(cells.rows)
         if abs(float(counted.sum()) - rows) > room + _CLOSE * rows or (counted < -_SDS * levels.bins - _CLOSE).any():
             raise broken(peer, "its histogram of residuals does not fit its rows")
+        signatures = cells.counts[label]
+        if abs(float(signatures.sum()) - rows) > _SDS * levels.rows * len(signatures) ** 0.5 + room + _CLOSE * rows:
+            raise broken(peer, "its counts of signatures do not fit its rows")
         sums = np.abs(cells.groups[label])
         if float(sums.sum()) > CLIP_GROUP * rows + room + _SDS * levels.groups[label] * max(len(sums), 1):
             raise broken(peer, "its sums by group are larger than its rows can have")

@@ -32,7 +32,7 @@ _POSITIVE = np.array([0.0, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 4.0])
 EDGES = np.concatenate([-_POSITIVE[:0:-1], _POSITIVE])
 """Edges of the bins of residuals."""
 BINS = len(EDGES) - 1
-_PRIOR_ROWS, _PRIOR_SPREADS = 3.0, 10.0
+_PRIOR_ROWS, _PRIOR_SPREADS, _PRIOR_LOG_ODDS = 3.0, 10.0, 2.0
 _LEAST_SPREAD, _TYPICAL, _NORMAL = 0.03, 0.5, 1.25  # a normal deviation is 1.25 mean absolute residuals
 _LEAST_NOISE = 0.1
 _FLOOR, _FLOOR_EXACT = 0.3, 0.1
@@ -70,8 +70,10 @@ class ScoreCells:
         Per cell: codes of the shared features (`ROLLED` for any), the label's code, rows; noisy, at least 1.
     sums, spreads
         Per cell: sums of clipped scores and of clipped absolute residuals, in units.
+    counts
+        Per label code, in rising order: rows by agreed signature, in the order of the contract's codes.
     histogram
-        Per label code, in rising order: rows by bin of residuals.
+        Per label code: rows by bin of residuals.
     groups
         Per label code: sums of clipped residuals by group of the key; empty without a key.
     levels
@@ -84,6 +86,7 @@ class ScoreCells:
     rows: Floats
     sums: Floats
     spreads: Floats
+    counts: Floats
     histogram: Floats
     groups: tuple[Floats, ...]
     levels: ScoreLevels = ScoreLevels()
@@ -170,8 +173,12 @@ def group_shares(values: int, groups: int) -> Floats:
     return np.asarray(np.bincount(np.arange(values) % groups, minlength=groups) / values)
 
 
-def smoothed_log_odds(rows: Floats) -> Floats:
-    """Log-odds of the second label by signature from rows (2, signatures), with two rows of the base rate added."""
-    base = rows[1].sum() / rows.sum()
-    share = (rows[1] + 2.0 * base) / (rows.sum(axis=0) + 2.0)
+def smoothed_log_odds(rows: Floats, noise: float) -> Floats:
+    """Log-odds of the second label by signature from rows (2, signatures), drawn to the base rate.
+
+    As many rows of the base rate are added as the noise in a count is worth, and two more.
+    """
+    total, base = rows.sum(axis=0), rows[1].sum() / rows.sum()
+    prior = _PRIOR_LOG_ODDS + noise**2 / np.maximum(total, 1.0)
+    share = (rows[1] + prior * base) / (total + prior)
     return np.asarray(logit(np.clip(share, 1e-4, 1.0 - 1e-4)))
