@@ -67,6 +67,7 @@ def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def contract() -> str:
     """The fields of a contract."""
     from radocraft import Contract
+    from radocraft.contract import Key
     from radocraft.contract import _features as features
     from radocraft.contract import _labels as labels
 
@@ -75,9 +76,18 @@ def contract() -> str:
     text.append(_fields("The file", module.Contract))
     text += [_fields(f"[label], {kind}", model) for kind, model in _labels(labels)]
     text.append(_fields("[[shared]]", features.Shared))
+    text.append(_fields("[[key]]", Key))
     text.append(_fields("[peers.NAME]", module.Peer))
     text.append('## Kinds of private features\n\nA bare word stands for the kind: `income = "numeric"`.\n')
-    for model in (features.Numeric, features.Boolean, features.Categorical, features.Spline, features.Interact):
+    kinds = (
+        features.Score,
+        features.Numeric,
+        features.Boolean,
+        features.Categorical,
+        features.Spline,
+        features.Interact,
+    )
+    for model in kinds:
         text.append(_fields(f'kind = "{model.model_fields["kind"].default}"', model, "###"))
     return "\n".join(text)
 
@@ -237,8 +247,9 @@ def _type(annotation: Any) -> str:
     if literals := re.search(r"Literal\[([^\]]*)\]", words):
         return " or ".join(f"`{text.strip()}`".replace("'", '"') for text in literals[1].split(","))
     named = (
-        ("radocraft.contract.Peer]", "one section per peer"),
+        ("_contract.Peer]", "one section per peer"),
         ("Shared, ...", "a list of sections"),
+        ("_keys.Key", "a list of one section"),
         ("dict[str, str]", "names"),
         ("dict[str,", "one line per feature"),
         ("TwoValues", "a section"),

@@ -23,10 +23,11 @@ def new(
     label: Annotated[str, typer.Option(help="The column to predict.")],
     positive: Annotated[str | None, typer.Option(help="Its value to predict.")] = None,
     negative: Annotated[str | None, typer.Option(help="Its other value.")] = None,
+    columns: Annotated[bool, typer.Option("--columns", help="Sum each peer's columns, not one score of them.")] = False,
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Draft a contract from what each peer may tell.
+    """Draft a contract from what each peer may tell: one score per peer, of all its columns.
 
     Example: radocraft contract new bank=bank.profile.json insurer=insurer.profile.json
     --name "default within a year" --label defaulted --positive yes --negative no -o contract.toml
@@ -37,7 +38,7 @@ def new(
         if not (peer and equals and path):
             raise typer.BadParameter(f"'{entry}' is not PEER=FILE, e.g. bank=bank.profile.json")
         told[peer] = Profile.load(path) if path.endswith(".json") else profile(path, outline=True)
-    text = draft_contract(told, name=name, label=label, positive=positive, negative=negative)
+    text = draft_contract(told, name=name, label=label, positive=positive, negative=negative, columns=columns)
     open_points = text.count("# AGREE:")
     if output is not None:
         write_draft(output, text)

@@ -36,6 +36,23 @@ One TOML file, the same at every peer::
     [peers.insurer]                 # optional: then its parts count only if they
     public_key = "MFkwEwYH..."      # are signed by this key (`radocraft identity`)
 
+Or each peer adds one score: it fits a model on its own columns, the model stays
+there, and only its scores are summed. All peers do so, or none::
+
+    [[key]]                         # optional: what all have and what tells nothing of
+    name = "birthday"               # the label; it relates the scores and is no feature
+    day_of_year = true              # or categories, edges, last_digits = 2, hash = 365 with a secret
+
+    [peers.bank.features]
+    bank_score = "score"            # boosted trees on all of the bank's columns;
+                                    # { kind = "score", of = ["income", "job"], model = "linear" }
+
+    [peers.insurer.features]        # no row is scored by a model that saw its customer
+    insurer_score = { kind = "score", group = "customer" }
+
+    [peers.shop.features]           # scores of a model that the shop has already
+    shop_score = { kind = "score", column = "old_risk", fitted_elsewhere = true }
+
 The fingerprint is a hash of what the file means: comments, order of keys and
 the way a number is written do not change it.
 """

@@ -95,32 +95,35 @@ def _odd_scores(contract: Contract, text: str) -> list[Mistake]:
     mistakes = []
     owner: dict[str, str] = {}
     for peer, held in contract.peers.items():
-        first = next((name for name, f in held.features.items() if isinstance(f, Score)), None)
-        for name, feature in held.features.items():
+        columns = [name for name, feature in held.features.items() if not isinstance(feature, Score)]
+        if columns:
+            mistakes.append(_columns_too(peer, columns, [*held.features], text))
+        scores = [(name, feature) for name, feature in held.features.items() if isinstance(feature, Score)]
+        for name, score in scores[:1]:
+            mistakes += _odd_columns(contract, peer, score, name, text)
+        for name, _ in scores[1:]:
             where = place(["peers", peer, "features", name], text)
-            if not isinstance(feature, Score):
-                problem = "where one peer has a score, each peer has one score and nothing else"
-                remedy = _instead(peer, name, first)
-                mistakes.append(Mistake(where, problem, remedy))
-            elif name != first:
-                remedy = f"leave one of the two; a model uses all of {peer}'s columns that it is given"
-                mistakes.append(Mistake(where, f"{peer} has a score already, '{first}'", remedy))
-            elif name in owner:
-                remedy = f"give each its own name, such as {owner[name]}_{name} and {peer}_{name}"
-                mistakes.append(Mistake(where, f"'{name}' is the score of {owner[name]}", remedy))
-            else:
-                owner[name] = peer
-                mistakes += _odd_columns(contract, peer, feature, name, text)
+            remedy = f"leave one of the two; a model uses all of {peer}'s columns that it is given"
+            mistakes.append(Mistake(where, f"{peer} has a score already, '{scores[0][0]}'", remedy))
+        for name, _ in scores:
+            if (other := owner.setdefault(name, peer)) != peer:
+                where = place(["peers", peer, "features", name], text)
+                remedy = f"give each its own name, such as {other}_{name} and {peer}_{name}"
+                mistakes.append(Mistake(where, f"'{name}' is the score of {other}", remedy))
     if not contract.intercept:
         remedy = "take `intercept` out"
         mistakes.append(Mistake(place(["intercept"], text), "a model of scores always has a constant", remedy))
     return mistakes + [m for peer in contract.peers for m in _odd_key_column(contract, peer, text)]
 
 
-def _instead(peer: str, name: str, score: str | None) -> str:
-    if score is None:
-        return f'write `{name} = "score"` if a model is to be fitted on {peer}\'s columns, and take all others out'
-    return f"take it out; the score '{score}' uses every column of {peer}'s table that its `of` does not leave out"
+def _columns_too(peer: str, columns: list[str], held: list[str], text: str) -> Mistake:
+    """One mistake for all columns of a peer: beside its score, or instead of one."""
+    told = ", ".join(f"'{name}'" for name in columns)
+    remedy = "take them out; its model uses every column of its table, or those that `of` names"
+    if columns == held:
+        remedy = f'give {peer} one feature of kind "score" instead, made of these columns by its `of`, or of all'
+    problem = f"where one peer has a score, each has one score and nothing else, but {peer} has {told}"
+    return Mistake(place(["peers", peer, "features", columns[0]], text), problem, remedy)
 
 
 def _spoken_for(contract: Contract, peer: str) -> dict[str, str]:

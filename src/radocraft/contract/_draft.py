@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from radocraft.contract._outline import ColumnProfile, Profile
 from radocraft.errors import ContractError
@@ -11,11 +12,18 @@ _AGREE = "# AGREE: "
 
 
 def draft_contract(
-    profiles: dict[str, Profile], *, name: str, label: str, positive: str | None = None, negative: str | None = None
+    profiles: dict[str, Profile],
+    *,
+    name: str,
+    label: str,
+    positive: str | None = None,
+    negative: str | None = None,
+    columns: bool = False,
 ) -> str:
     """Draft a contract's text from what each peer may tell.
 
-    Columns that every peer has become shared features, all others private.
+    Columns that every peer has become shared features. Of all others each peer
+    makes one score; with ``columns`` each of them is a private feature instead.
     What the profiles do not tell (bin edges, categories, the label's values) is
     left open under a line that begins with ``# AGREE:``.
 
@@ -26,8 +34,8 @@ def draft_contract(
     ...     return Profile(columns=tuple(ColumnProfile(name=name, kind="number") for name in names))
     >>> text = draft_contract({"bank": table("bad", "age", "income"), "shop": table("bad", "age", "visits")},
     ...                       name="risk", label="bad", positive="1", negative="0")
-    >>> print(text.splitlines()[0])
-    name = "risk"
+    >>> [line for line in text.splitlines() if "score" in line]
+    ['bank_score = "score"  # of income, with age', 'shop_score = "score"  # of visits, with age']
     """
     for peer, told in profiles.items():
         if label not in told.by_name:
@@ -36,14 +44,50 @@ def draft_contract(
                 "If it is there under another name, rename it in the profile and map it in the draft."
             )
     tables = list(profiles.values())
-    common = [c.name for c in tables[0].columns if c.name != label and all(c.name in t.by_name for t in tables)]
+    held = [c for c in tables[0].columns if c.name != label and all(c.name in t.by_name for t in tables)]
+    dates = [] if columns else [c.name for c in held if all(t.by_name[c.name].kind == "other" for t in tables)]
+    common = [c.name for c in held if c.name not in dates]
     lines = [f"name = {_quoted(name)}", "", *_label(tables[0].by_name[label], positive, negative)]
     for column in common:
         lines += ["", "[[shared]]", f"name = {_quoted(column)}", *_codes([t.by_name[column] for t in tables])]
+    if not columns:
+        lines += _key_hint(dates)
+    taken = {label, *common}
     for peer, told in profiles.items():
+        own = [c for c in told.columns if c.name != label and c.name not in common]
         lines += ["", f"[peers.{_key(peer)}.features]"]
-        lines += [_private(c) for c in told.columns if c.name != label and c.name not in common]
+        if columns:
+            lines += map(_private, own)
+        else:
+            score = _score_name(peer, taken)
+            taken.add(score)
+            lines.append(f'{score} = "score"  # {_made_of([c.name for c in own], common)}')
     return "\n".join(lines) + "\n"
+
+
+def _score_name(peer: str, taken: set[str]) -> str:
+    name = f"{re.sub('[^a-zA-Z0-9_-]', '_', peer)}_score"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _made_of(own: list[str], common: list[str]) -> str:
+    """What a score is fitted on, as a remark on one line."""
+    shared = f", with {', '.join(common)}" if common else ""
+    text = f"of {', '.join(own)}{shared}" if own else "this peer has no column of its own, so this adds nothing"
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _key_hint(dates: list[str]) -> list[str]:
+    """How a key would be written; whether an attribute is neutral only people know."""
+    return [
+        "",
+        "# What all have and what tells nothing of the label, such as a birthday, may relate the scores:",
+        "# [[key]]",
+        f"# name = {_quoted(dates[0] if dates else 'birthday')}",
+        "# day_of_year = true",
+    ]
 
 
 def _label(column: ColumnProfile, positive: str | None, negative: str | None) -> list[str]:

@@ -40,6 +40,15 @@ Value = Annotated[bool | int | float | str, Field(union_mode="smart"), BeforeVal
 Finite = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda number: number + 0.0)]  # no negative zero
 
 
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_truth)]
+
+
 class Agreed(BaseModel):
     """A frozen record that takes no unknown key."""
 
@@ -209,7 +218,7 @@ class Score(Agreed):
     """The peer's columns that the model may use; all of them if left out, but for identifiers."""
     model: Literal["boosting", "linear"] = "boosting"
     """What is fitted: boosted trees, or a linear model."""
-    folds: Annotated[int, Field(ge=2, le=20)] = 5
+    folds: Annotated[Whole, Field(ge=2, le=20)] = 5
     """Rows are scored by models that did not see them; into so many folds they are dealt for it."""
     group: str | None = Field(default=None, min_length=1)
     """The column that says whose a row is; the rows of one person are dealt into one fold."""

@@ -11,33 +11,23 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
 )
 
-from radocraft.contract._features import Agreed, Finite, Value, check_categories
+from radocraft.contract._features import Agreed, Finite, Value, Whole, check_categories
 
 LEAST_VALUES = 3
 _WAYS = ("categories", "edges", "day_of_year", "last_digits", "hash")
 _SECRET = "`secret` is the SHA-256 of the secret file as 64 hexadecimal digits (`sha256sum FILE`), not the secret"
 
 
-def _no_truth(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("must be a whole number")
-    return value
-
-
 def _digest(text: str) -> str:
     if not re.fullmatch("[0-9a-fA-F]{64}", text):
         raise ValueError(_SECRET)
     return text.lower()
-
-
-Whole = Annotated[int, BeforeValidator(_no_truth)]
 
 
 class Key(Agreed):

@@ -77,7 +77,7 @@ def from_validation(
         if path[:1] == ["peers"] and path[2:3] == ["features"]:
             del path[4:5]  # the kind of the feature, which is no step in the file
         if path[:1] == ["key"]:
-            path[1:1] = [0] * (len(path) > 1)  # the file has a list of them
+            path[1:1] = [0]  # the file has a list of them
         if path[:1] == ["label"]:
             del path[1:2]  # the kind of the label, likewise
         told = item["msg"].removeprefix("Value error, ").replace("Input should", "must")
@@ -117,7 +117,7 @@ def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
 
 
 def _key_twice(tree: dict[str, Any], owner: dict[Any, str], text: str) -> list[Mistake]:
-    names = [_table(entry).get("name") for entry in _list(tree.get("key"))]
+    names = [_table(entry).get("name") for entry in _keys(tree)]
     remedy = "a key is never a feature or the label; choose another column"
     return [
         Mistake(place(["key", at, "name"], text), f"'{name}' is already {owner[name]}", remedy)
@@ -126,8 +126,13 @@ def _key_twice(tree: dict[str, Any], owner: dict[Any, str], text: str) -> list[M
     ]
 
 
+def _keys(tree: dict[str, Any]) -> list[Any]:
+    """The keys, even where there is one that is no list."""
+    return _list(tree.get("key")) or [tree.get("key")]
+
+
 def _columns_for_nothing(tree: dict[str, Any], peers: dict[str, dict[str, Any]], text: str) -> list[Mistake]:
-    entries = [tree.get("label"), *_list(tree.get("shared")), *_list(tree.get("key"))]
+    entries = [tree.get("label"), *_list(tree.get("shared")), *_keys(tree)]
     common = [_table(entry).get(field) for entry in entries for field in ("column", "name")]
     remedy = "on the left goes the contract's name, on the right the peer's column"
     return [

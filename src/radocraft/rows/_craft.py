@@ -84,6 +84,11 @@ def craft(
     array([  5., 900.])
     """
     contract.peer(peer)
+    if contract.of_scores:
+        raise ContractMismatch(
+            f"In the contract '{contract.name}' each peer adds a score, so '{peer}' has no columns to sum. Fit and "
+            "score with `share`, or agree on a contract of columns (`radocraft contract new --columns`)."
+        )
     _check_onto(onto, contract, peer, bounds)
     source = open_source(data)
     check_new(onto.pieces if onto else (), source.pieces)
