@@ -156,7 +156,7 @@ def _texts(entry: Any, path: list[int | str]) -> Iterator[tuple[list[int | str],
         yield path, entry
     for key, inner in entry.items() if isinstance(entry, dict) else enumerate(entry if isinstance(entry, list) else []):
         if isinstance(key, str):
-            yield path, key
+            yield [*path, key], key
         yield from _texts(inner, [*path, key])
 
 
