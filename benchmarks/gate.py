@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from radocraft.gate._release import release
-from radocraft.research.bench import _measure as measure
+from radocraft.research.bench._measure import measure
 from radocraft.research.bench._scan import CODES, contract_of, write_table
 from radocraft.rows._craft import craft
 

@@ -10,8 +10,8 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from radocraft.research.bench import _growth as growth
 from radocraft.research.bench._learn import against_reading
+from radocraft.research.bench._measure import growth
 
 SHAPES = ("10000x100x1000000", "100000x100x1000000", "1000000x100x10000000")
 

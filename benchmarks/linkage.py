@@ -6,8 +6,8 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from radocraft.research.bench import _growth as growth
 from radocraft.research.bench._linkage import against_linkage
+from radocraft.research.bench._measure import growth
 
 
 def main() -> None:

@@ -7,7 +7,7 @@
     python benchmarks/models.py due            what block sums tell of the relation between peers' scores
     python benchmarks/models.py missing        a fifth of all private values removed
     python benchmarks/models.py splines        splines at the peers against the linear oracle
-    python benchmarks/models.py second         estimates from counts of scores at the peers (second round)
+    python benchmarks/models.py second         estimates from counts of scores (second round), without noise
     python benchmarks/models.py strengths      one ridge strength against one for shared features and one for private
 
 Needs RADOCRAFT_DATA. Every figure is printed as Markdown.
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from radocraft import Contract, Part, Policy, craft, learn, recalibrate, release, tell_scores
+from radocraft import Contract, Part, Policy, learn, recalibrate, share, share_scores
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._fit import Fit
 from radocraft.learning._linked import CAUTIONS, LinkedRows, fit_linked
@@ -57,7 +57,7 @@ def grid() -> list[Cell]:
 
 
 def fitted(fold: Fold, caution: float = 0.25) -> tuple[Blocks, Fit]:
-    blocks = merged_blocks(fold.tables, agree_contract(fold), fold.choices.min_rows)
+    blocks = merged_blocks(fold, agree_contract(fold))
     return blocks, fit_matching(blocks, caution)
 
 
@@ -143,17 +143,17 @@ def off_by(probability: np.ndarray, labels: np.ndarray) -> float:
 def certificate() -> None:
     """Guaranteed loss >= true training loss; at caution 1 the true loss <= the best peer's own."""
     lines = []
-    for min_rows in (1, 10):
+    for noise in (0.0, 0.5):
         held = {caution: [0, 0, 0] for caution in (0.0, 0.25, 1.0)}
         for cell in grid():
-            for fold in folds_of(replace(cell, min_rows=min_rows)):
+            for fold in folds_of(replace(cell, noise=noise, min_rows=10 if noise else 1)):
                 for caution, counts in held.items():
                     true, fit = _true_loss(fold, caution)
                     counts[0] += 1
                     counts[1] += true <= fit.losses["guaranteed"] * (1 + 1e-9)
                     counts[2] += true <= min(fit.peer_losses.values()) * (1 + 1e-9)
-        lines += [[str(min_rows), f"{caution:g}", *map(str, counts)] for caution, counts in held.items()]
-    head = ["min_rows", "caution", "fits", "true loss within the guarantee", "true loss no worse than the best peer's"]
+        lines += [[f"{noise:g}", f"{caution:g}", *map(str, counts)] for caution, counts in held.items()]
+    head = ["noise", "caution", "fits", "true loss within the guarantee", "true loss no worse than the best peer's"]
     print_table("The certificate on the truly joined training rows", head, lines)
 
 
@@ -224,12 +224,14 @@ def _pairwise_error(fold: Fold) -> float:
         width, rows = len(table.columns), tally.rows[:, None]
         sums = tally.sums * rows / np.maximum(tally.present, 1)
         outer = np.column_stack([contract.encode_shared(tally.codes), np.ones(len(rows))])
-        moments = whole.moments.copy()
-        counts = np.maximum(tally.moments[width : 2 * width, width : 2 * width], 1)
-        moments[:width, :width] = tally.moments[:width, :width] / counts * tally.total
+        moments, known = whole.moments.copy(), tally.moments.sum(axis=0)
+        counts = np.maximum(known[width : 2 * width, width : 2 * width], 1)
+        moments[:width, :width] = known[:width, :width] / counts * tally.total
         moments[:width, width:] = (sums / rows).T @ (outer * rows)
         moments[width:, :width] = moments[:width, width:].T
-        held.append(replace(whole, sums=sums, moments=moments))
+        by_label = np.zeros_like(whole.by_label)
+        by_label[0] = moments  # only their sum over labels matters here
+        held.append(replace(whole, sums=sums, by_label=by_label))
     blocks = merge_cells(tuple(held), contract)
     return error_rate(design_matrix(blocks, fold.test) @ fit_matching(blocks, USUAL_CAUTION).theta, fold.test.labels)
 
@@ -274,9 +276,7 @@ def _spline_errors(fold: Fold) -> tuple[float, float, float]:
     for held in curved["peers"].values():
         held["features"] = {name: {"kind": "spline"} for name in held["features"]}
     contract = Contract.model_validate(curved)
-    parts = [
-        Part.seal(release(craft(as_table(contract, t), contract, t.name), contract, Policy(1))) for t in fold.tables
-    ]
+    parts = [exact_part(as_table(contract, table), contract, table.name) for table in fold.tables]
     columns = tuple(name for table in fold.tables for name in table.columns)
     test = as_table(contract, PeerTable("test", columns, fold.test.codes, fold.test.labels, fold.test.values))
     scores = learn(parts, contract).predict(test).score
@@ -285,7 +285,7 @@ def _spline_errors(fold: Fold) -> tuple[float, float, float]:
 
 
 def second() -> None:
-    """Both estimates against held-out rows, in the second round with bins of at least ten rows."""
+    """Both estimates against held-out rows, by exact sums and counts."""
     lines, every = [], []
     for name in DOMAINS:
         found = []
@@ -315,9 +315,10 @@ def second() -> None:
 def _second(fold: Fold) -> list[float]:
     contract = agree_contract(fold)
     tables = {table.name: as_table(contract, table) for table in fold.tables}
-    parts = [Part.seal(release(craft(table, contract, peer), contract, Policy(1))) for peer, table in tables.items()]
+    parts = [exact_part(table, contract, peer) for peer, table in tables.items()]
     model = learn(parts, contract)
-    better = recalibrate(model, [tell_scores(table, model, peer) for peer, table in tables.items()])
+    policy = Policy.exact()
+    better = recalibrate(model, [share_scores(table, model, peer, policy=policy) for peer, table in tables.items()])
     columns = tuple(name for table in fold.tables for name in table.columns)
     test = as_table(contract, PeerTable("test", columns, fold.test.codes, fold.test.labels, fold.test.values))
     labels, scores = fold.test.labels, [each.predict(test) for each in (model, better)]
@@ -363,15 +364,13 @@ RATIOS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 
 def strengths() -> None:
     """A strength of their own for shared columns, chosen by generalised cross-validation like the other."""
-    lines = []
-    for min_rows in (1, 10):
-        found: list[list[float]] = []
-        for cell in (replace(cell, seed=seed, min_rows=min_rows) for seed in range(4) for cell in grid()):
-            found += [_strengths(fold) for fold in folds_of(cell)]
-        one, two, other = 100 * np.mean(found, axis=0)
-        lines.append([str(min_rows), f"{one:.2f}", f"{two:.2f}", f"{other:.0f} %"])
-    head = ["min_rows", "one strength, error %", "two strengths, error %", "folds where the second differs"]
-    print_table("One ridge strength against two, 44 cells, four seeds, caution 0", head, lines)
+    found: list[list[float]] = []
+    for cell in (replace(cell, seed=seed) for seed in range(4) for cell in grid()):
+        found += [_strengths(fold) for fold in folds_of(cell)]
+    one, two, other = 100 * np.mean(found, axis=0)
+    head = ["one strength, error %", "two strengths, error %", "folds where the second differs"]
+    line = [f"{one:.2f}", f"{two:.2f}", f"{other:.0f} %"]
+    print_table("One ridge strength against two, 44 cells, four seeds, caution 0", head, [line])
 
 
 def _strengths(fold: Fold) -> list[float]:
@@ -392,6 +391,10 @@ def _strengths(fold: Fold) -> list[float]:
     _, ratio, theta = min(trials, key=lambda trial: trial[0])
     errors = [error_rate(design @ weights, fold.test.labels) for weights in (fit.theta, theta)]
     return [*errors, float(ratio != 1.0)]
+
+
+def exact_part(table: pa.Table, contract: Contract, peer: str) -> Part:
+    return share(table, contract, peer, policy=Policy.exact())
 
 
 def as_table(contract: Contract, held: PeerTable) -> pa.Table:

@@ -4,7 +4,7 @@
     python benchmarks/relaxed.py numbers        # numeric labels
     python benchmarks/relaxed.py one-label      # one labelled peer of two, all study domains
     python benchmarks/relaxed.py draws          # the same in short, for ten draws of features, rows and folds
-    python benchmarks/relaxed.py draws-gated    # the same behind min_rows = 10, five draws
+    python benchmarks/relaxed.py draws-gated    # the same behind the default gate, five draws
     python benchmarks/relaxed.py own-labels     # the paper's route: the other peer labels its own rows
     python benchmarks/relaxed.py made-up        # one labelled peer where proportions tell the classes apart
 
@@ -20,25 +20,22 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
-from radocraft.offer import make_release
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract._contract import Contract
-from radocraft.gate._policy import Policy
-from radocraft.gate._release import release
+from radocraft.contract import Contract
+from radocraft.gate import Noise, Policy, release
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._matching import USUAL_CAUTION, fit_matching
 from radocraft.learning._outcome import Outcome
-from radocraft.parts._part import Part
+from radocraft.parts import Part
 from radocraft.research.study._domains import DOMAINS, file_of, load_table, read_csv
 from radocraft.research.study._scenarios import FeatureSplit, Scenario, agree_edges, code_shared, split_features
-from radocraft.rows._labelling import label_rows
+from radocraft.rows import craft, craft_rows, label_rows, open_source
 from radocraft.rows._ranking import Ranking
-from radocraft.sums._tally import Tally
 
 ALPHAS = np.logspace(-4, 4, 17)
 FOLDS = 3
@@ -69,7 +66,7 @@ class Cell:
         codes: Ints,
         *,
         target: Floats | None = None,
-        min_rows: int = 10,
+        policy: Policy,
         known: tuple[int, ...] | None = None,
     ) -> Blocks:
         """The merged blocks; ``known`` are the peers that hold the label."""
@@ -84,8 +81,10 @@ class Cell:
             if target is not None:
                 values, columns = np.column_stack([values, target[order]]), (*names, str(label["column"]))
             labels = codes[order] if known is None or at in known else np.zeros_like(codes[order])
-            tally = Tally.of_rows(contract, f"p{at}", columns, codes=self.codes[order], labels=labels, values=values)
-            cells.append(release(tally, contract, Policy(min_rows, rows_per_column=0)).cells)
+            noise = Noise.seeded("relaxed", at)
+            rows = {"codes": self.codes[order], "labels": labels, "values": values}
+            tally = craft_rows(contract, f"p{at}", columns, **rows, bounds=policy.bounds, noise=noise)
+            cells.append(release(tally, contract, policy, noise).cells)
         return merge_cells(tuple(cells), contract)
 
     def design(self, blocks: Blocks, rows: Ints) -> Floats:
@@ -124,7 +123,7 @@ def classes() -> Iterator[str]:
             cell = Cell(features, peers, shared, seed=100 * peers + shared, train=train)
             alone = [_classify(cell, (at,), train, test, labels) for at in range(peers)]
             oracle = _classify(cell, tuple(range(peers)), train, test, labels)
-            blocks = cell.blocks(told, labels, min_rows=5)
+            blocks = cell.blocks(told, labels, policy=Policy.exact(5))
             fit = fit_matching(blocks, USUAL_CAUTION)
             scores = cell.design(blocks, test) @ fit.theta
             odds = Outcome.of(blocks, fit).odds()
@@ -168,7 +167,7 @@ def numbers() -> Iterator[str]:
                 bins = (
                     np.searchsorted(cuts, target, side="right") + 1 if len(cuts) else np.zeros(len(target), dtype=int)
                 )
-                blocks = cell.blocks(told, bins, target=target, min_rows=5)
+                blocks = cell.blocks(told, bins, target=target, policy=Policy.exact(5))
                 centre, scale = blocks.label_units
                 theta = fit_matching(blocks, USUAL_CAUTION).theta
                 ours.append(_r2(target[test], centre + scale * (cell.design(blocks, test) @ theta)))
@@ -219,7 +218,7 @@ def one_label() -> Iterator[str]:
     yield "| domain | dim J | label holder alone | joint | all labelled | surety |"
     yield "|---|---|---|---|---|---|"
     lines = []
-    for name, shared, means in scored(partial(_one_labelled, min_rows=1), *DRAWS[0]):
+    for name, shared, means in scored(partial(_one_labelled, policy=Policy.exact()), *DRAWS[0]):
         lines.append((name, shared, means))
         alone, joint, whole, _, sure = means
         yield f"| {name} | {shared} | {alone:.2%} | {joint:.2%} | {whole:.2%} | {sure:.2f} |"
@@ -227,12 +226,12 @@ def one_label() -> Iterator[str]:
     yield f"\nmore than 0.5 points worse in {harm} of {len(lines)} cells; better in most cells on {most} domains"
 
 
-def draws(min_rows: int, count: int) -> Iterator[str]:
+def draws(policy: Policy, count: int) -> Iterator[str]:
     yield "| draw | joint: cells worse | domains better | difference in points | holder's part alone: cells worse |"
     yield "|---|---|---|---|---|"
     every: list[tuple[str, int, Floats]] = []
     for at, draw in enumerate(DRAWS[:count], start=1):
-        lines = list(scored(partial(_one_labelled, min_rows=min_rows), *draw))
+        lines = list(scored(partial(_one_labelled, policy=policy), *draw))
         harm, most = standing(lines)
         every += lines
         off = 100 * float(np.mean([means[1] - means[0] for _, _, means in lines]))
@@ -270,11 +269,11 @@ def _own_labels(cell: Cell, labels: Ints, test: Ints) -> list[float]:
         pa.table({**shared, **dict(zip(names, cell.features[np.ix_(cell.train, own)].T, strict=True))})
         for own, names in zip(cell.split.private, cell.names, strict=True)
     ]
-    policy = Policy(1, rows_per_column=0)
-    holder = make_release(tables[0].append_column("y", pa.array(labels[cell.train])), contract, "p0", policy)
-    guessed = label_rows(tables[1], contract, "p1", [Part.seal(holder)])
+    policy, known = Policy.exact(), tables[0].append_column("y", pa.array(labels[cell.train]))
+    holder = release(craft(known, contract, "p0", bounds=None), contract, policy)
+    guessed = label_rows(open_source(tables[1]), contract, "p1", [Part.of(holder)])
     blocks = merge_cells((holder.cells, release(guessed.tally, contract, policy).cells), contract)
-    alone, joint, *_ = _one_labelled(cell, labels, test, min_rows=1)
+    alone, joint, *_ = _one_labelled(cell, labels, test, policy)
     return [alone, joint, _error(cell, blocks, labels, test), *_right(cell, guessed.ranking, labels)]
 
 
@@ -298,10 +297,10 @@ def _error(cell: Cell, blocks: Blocks, labels: Ints, test: Ints) -> float:
     return float(np.mean((odds.log_odds(cell.design(blocks, test) @ fit.theta) > 0) != (labels[test] > 0)))
 
 
-def _one_labelled(cell: Cell, labels: Ints, test: Ints, min_rows: int) -> list[float]:
+def _one_labelled(cell: Cell, labels: Ints, test: Ints, policy: Policy) -> list[float]:
     """Errors of the holder alone, the joint model, all labelled, and the holder's own part alone; and the surety."""
     told = {"column": "y", "positive": 1, "negative": -1}
-    blocks = [cell.blocks(told, labels, known=known, min_rows=min_rows) for known in ((0,), None)]
+    blocks = [cell.blocks(told, labels, known=known, policy=policy) for known in ((0,), None)]
     model = RidgeClassifierCV(ALPHAS).fit(cell.plain(cell.train, (0,)), labels[cell.train])
     alone = float(np.mean(model.predict(cell.plain(test, (0,))) != labels[test]))
     surety = float(blocks[0].surety["p1"] or 0.0)
@@ -325,7 +324,7 @@ def made_up() -> Iterator[str]:
         cell.codes, cell.edges = codes, ((1.0, 2.0, 3.0),) * 2
         cell.split = FeatureSplit(np.empty(0, dtype=np.int64), (np.array([0]), np.array([1, 2, 3])))
         cell.names = [["x000"], ["x001", "x002", "x003"]]
-        alone, joint, whole, *_ = _one_labelled(cell, labels, np.arange(4000, 9000), 10)
+        alone, joint, whole, *_ = _one_labelled(cell, labels, np.arange(4000, 9000), Policy.exact(10))
         yield f"| {seed} | {alone:.1%} | {joint:.1%} | {whole:.1%} | {(alone - joint) / (alone - whole):.0%} |"
 
 
@@ -334,8 +333,8 @@ def main() -> None:
         "classes": classes,
         "numbers": numbers,
         "one-label": one_label,
-        "draws": lambda: draws(1, 10),
-        "draws-gated": lambda: draws(10, 5),
+        "draws": lambda: draws(Policy.exact(), 10),
+        "draws-gated": lambda: draws(Policy(), 5),
         "own-labels": own_labels,
         "made-up": made_up,
     }

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from playwright.sync_api import sync_playwright
 
-from radocraft import Contract, Model, Part, craft, learn, open_source, release
+from radocraft import Contract, Model, learn, share
 from radocraft.model._record import BlockTable, Coefficient
 from radocraft.pages._report import write_report
 
@@ -39,8 +39,8 @@ def large_model() -> Model:
     rows = 3 * FEATURES
     columns = {"y": rng.integers(0, 2, rows)} | {name: np.full(rows, 3) for name in ("age", "income", "region")}
     columns |= {name: rng.normal(size=rows) for names in peers.values() for name in names}
-    table = open_source(pa.table(columns))
-    small = learn([Part.seal(release(craft(table, contract, peer), contract)) for peer in peers], contract)
+    table = pa.table(columns)
+    small = learn([share(table, contract, peer) for peer in peers], contract)
     place = np.arange(BLOCKS) // 2
     blocks = BlockTable(
         codes=np.column_stack([place // 900 % CODES, place // 30 % CODES, place % CODES]).tolist(),
