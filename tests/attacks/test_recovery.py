@@ -1,145 +1,143 @@
-"""Small blocks worked out by linear algebra from everything that is released: cells, totals and moments."""
-
-from itertools import combinations
+"""Splines of whole numbers: many sums of one number are a system that whole numbers solve once."""
 
 import numpy as np
-import pytest
-from radocraft.policy.recoding import recode, released_groups
-from tests.property.worlds import World, agree, finest_cell, random_values
+import pyarrow as pa
+from scipy.optimize import Bounds as Between
+from scipy.optimize import LinearConstraint, milp
+from scipy.stats import rankdata
+from tests.attacks.worlds import DEFAULT, EXACT, cell_of, passed, released, rms
 
-from radocraft.gate._policy import Policy
-from radocraft.gate._release import release
-from radocraft.gate._rolling import rolled_up
-from radocraft.ledger._lines import Limits
-from radocraft.parts._part import Part
-from radocraft.peer._counting import Counts
-from radocraft.sums._cells import Cells, standardise
+from radocraft import Contract, craft
+from radocraft.contract import units_of
+from radocraft.contract._splines import spline_columns
+from radocraft.gate import release
+from radocraft.gate._account import auc_of
+from radocraft.sums import GRID, Bounds
 
-LIMIT = 10
-
-
-def small_world(seed: int, rows: int = 260, shared: tuple[int, ...] = (3, 3)) -> World:
-    rng = np.random.default_rng(seed)
-    contract = agree([2, 1], list(shared), fixed=True)
-    codes = np.column_stack([rng.choice(count + 1, rows, p=skewed(count + 1)) for count in shared])
-    labels = rng.choice([-1, 1], rows, p=[0.6, 0.4])
-    values = random_values(rng, contract, codes, labels)
-    return World(contract, codes, labels, values, (np.arange(rows), np.arange(rows)))
+AGES = np.arange(25, 61)
+KNOTS = (25.0, 33.0, 42.0, 51.0, 60.0)
+WARDS = ["a", "b", "c", "d"]
+ROWS = 14
 
 
-def skewed(count: int) -> np.ndarray:
-    weights = 0.55 ** np.arange(count)
-    return weights / weights.sum()
+def contract(knots: tuple[float, ...]) -> Contract:
+    return Contract.parse(f"""
+name = "risk"
+label = {{ column = "bad", positive = 1, negative = 0 }}
+shared = [{{ name = "ward", categories = {WARDS} }}]
+peers.bank.features = {{ age = {{ kind = "spline", knots = {list(knots)} }} }}
+""")
 
 
-class Attacker:
-    """Knows the contract and every signature that occurs; solves for the blocks' row counts and sums.
-
-    It reads each released number as the sum it would be of, whatever the gate
-    did to it, and takes the least-squares solution.
-    """
-
-    def __init__(self, cells: Cells, exact: Cells, world: World) -> None:
-        self.cells, self.exact, self.world = cells, exact, world
-        encoded = world.contract.encode_shared(exact.codes)
-        member = np.eye(len(cells.rows))[:, finest_cell(cells, exact.codes, exact.labels)]
-        width = len(cells.columns)
-        shared = slice(width, -1)
-        per_label = [np.where(exact.labels == sign, 1.0, 0.0) for sign in (-1, 1)]
-        totals = [cells.shared[cells.labels == sign].sum(axis=0) for sign in (-1, 1)]
-        pairs = np.einsum("bi,bj->ijb", encoded, encoded).reshape(-1, len(encoded))
-        inside = np.einsum("cb,bi->cib", member, encoded).reshape(-1, len(encoded))
-        self.counting = np.vstack([member, *(encoded.T * one for one in per_label), pairs, inside])
-        self.counted = np.concatenate(
-            [cells.rows, *totals, cells.moments[shared, shared].ravel(), cells.shared.toarray().ravel()]
-        )
-        self.summing = np.vstack([member, encoded.T])
-        self.summed = np.vstack([cells.sums, cells.moments[shared, :width]])
-
-    def small(self) -> np.ndarray:
-        return np.flatnonzero(self.exact.rows < LIMIT)
-
-    def recovered(self) -> int:
-        """Small blocks whose row count or a sum comes out exactly.
-
-        Where some counts come out broken, hidden codes were divided by likely
-        shares, and a whole number among them is chance.
-        """
-        rows = np.linalg.lstsq(self.counting, self.counted, rcond=None)[0]
-        sums = np.linalg.lstsq(self.summing, self.summed, rcond=None)[0]
-        fixed_rows, fixed_sums = determined(self.counting), determined(self.summing)
-        honest = np.abs(rows[fixed_rows] - np.rint(rows[fixed_rows])).max(initial=0.0) < 1e-6
-        hits = 0
-        for at in self.small():
-            by_rows = honest and fixed_rows[at] and abs(rows[at] - self.exact.rows[at]) < 1e-6
-            by_sums = fixed_sums[at] and np.abs(sums[at] - self.exact.sums[at]).max() < 1e-6
-            hits += bool(by_rows or by_sums)
-        return hits
+def people() -> pa.Table:
+    """Eight cells of a few people each."""
+    place = np.repeat(np.arange(8), ROWS)
+    ages = np.random.default_rng(0).choice(AGES, len(place))
+    return pa.table({"bad": place // 4, "ward": [WARDS[at % 4] for at in place], "age": ages})
 
 
-def determined(system: np.ndarray) -> np.ndarray:
-    """Unknowns that the equations fix: their unit vector lies in the row space."""
-    _, values, right = np.linalg.svd(system, full_matrices=False)
-    basis = right[values > 1e-9 * values.max()]
-    return np.abs(np.eye(system.shape[1]) - basis.T @ basis).max(axis=1) < 1e-8
+def ages_of(table: pa.Table, ward: str, bad: int) -> np.ndarray:
+    """How many of a cell have each age."""
+    mine = (np.array(table["ward"].to_pylist()) == ward) & (table["bad"].to_numpy() == bad)
+    return np.bincount(table["age"].to_numpy()[mine] - AGES[0], minlength=len(AGES))
 
 
-def everything_exact(world: World, keep_small: bool) -> tuple[Cells, Cells]:
-    """A gate that rolls up but lets exact sums of hidden codes and exact moments leave: the planted bug."""
-    exact = standardise(world.tally(0), world.contract)
-    if keep_small:
-        return exact, exact
-    return exact.grouped(rolled_up(Limits(exact, Counts.none(len(exact.rows)), LIMIT))), exact
+def columns() -> np.ndarray:
+    """What a row of each age adds to the raw sums."""
+    return spline_columns(AGES.astype(np.float64), KNOTS).T
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_rolling_up_alone_is_undone_by_subtraction(seed):
-    cells, exact = everything_exact(small_world(seed), keep_small=False)
-    attack = Attacker(cells, exact, small_world(seed))
-    assert len(attack.small()) >= 5
-    assert attack.recovered() > 0
+def solved(sums: np.ndarray, off: np.ndarray) -> np.ndarray | None:
+    """Whole numbers of people of each age, as many as there are, with these sums."""
+    system = np.vstack([columns(), np.ones(len(AGES))])
+    low, high = np.append(sums - off, ROWS), np.append(sums + off, ROWS)
+    found = milp(
+        np.zeros(len(AGES)),
+        constraints=LinearConstraint(system, low, high),
+        integrality=np.ones(len(AGES)),
+        bounds=Between(0, ROWS),
+        options={"time_limit": 2.0},
+    )
+    return None if found.x is None else np.rint(found.x).astype(np.int64)
 
 
-def test_mode_none_gives_small_blocks_away():
-    world = small_world(0)
-    policy = Policy(mode="none", gives_away_single_rows=True)
-    cells = Part.seal(release(world.tally(0), world.contract, policy)).cells(world.contract)
-    attack = Attacker(cells, standardise(world.tally(0), world.contract), world)
-    assert attack.recovered() == len(attack.small()) > 0
+def cells_and_truth(cells, table):
+    """Raw sums by cell, and who is there."""
+    for code, ward in enumerate(WARDS):
+        for label, bad in ((-1, 0), (1, 1)):
+            at = cell_of(cells, np.array([code]), label)
+            yield cells.scale * cells.sums[at] + cells.centre * ROWS, ages_of(table, ward, bad)
 
 
-@pytest.mark.parametrize("shared", [(7,), (3, 3), (2, 2, 2)])
-@pytest.mark.parametrize("policy", [Policy(LIMIT), Policy(LIMIT, signatures="labels-only")])
-@pytest.mark.parametrize("seed", range(5))
-def test_no_small_block_comes_back_from_a_released_part(seed, policy, shared):
-    world = small_world(seed, shared=shared)
-    cells = Part.seal(release(world.tally(0), world.contract, policy)).cells(world.contract)
-    attack = Attacker(cells, standardise(world.tally(0), world.contract), world)
-    assert len(attack.small())
-    assert attack.recovered() == 0
+def test_every_age_comes_back_in_exact_mode():
+    table = people()
+    cells = passed(table, contract(KNOTS), EXACT).cells
+    back = [solved(sums, np.full(len(sums), 1e-8)) for sums, _ in cells_and_truth(cells, table)]
+    truth = [ages for _, ages in cells_and_truth(cells, table)]
+    assert sum(found is not None and (found == ages).all() for found, ages in zip(back, truth, strict=True)) >= 6
 
 
-@pytest.mark.parametrize("rows", [120, 160])
-@pytest.mark.parametrize("shared", [(3, 3), (2, 2, 1)])
-@pytest.mark.parametrize("seed", range(10))
-def test_no_set_of_small_blocks_lies_in_the_row_space_of_what_is_released(seed, shared, rows):
-    """Every union of hidden blocks with fewer rows than the limit, by brute force, against one who knows the gate."""
-    world = small_world(seed, rows=rows, shared=shared)
-    exact = standardise(world.tally(0), world.contract)
-    limits = Limits(exact, Counts.none(len(exact.rows)), LIMIT)
-    codes = rolled_up(limits)
-    found = recode(limits, codes)
-    hidden = np.flatnonzero(found.rolled.any(axis=1))
-    system = np.vstack([group.toarray() for group in released_groups(found, hidden)])
-    _, values, right = np.linalg.svd(system, full_matrices=False)
-    basis = right[values > 1e-9 * values.max()]
-    tried = 0
-    for size in (1, 2, 3):
-        for union in combinations(range(len(hidden)), size):
-            if exact.rows[hidden[list(union)]].sum() >= LIMIT:
-                continue
-            target = np.zeros(len(hidden))
-            target[list(union)] = 1.0
-            tried += 1
-            assert np.linalg.norm(target - basis.T @ (basis @ target)) > 1e-6, (union, size)
-    assert tried > 20
+def test_no_age_comes_back():
+    """Neither by whole numbers nor by the best linear guess, which is as far off as the noise says: nearly blind."""
+    table, agreed = people(), contract(KNOTS)
+    tally = craft(table, agreed, "bank")
+    before = ROWS / len(AGES) * (np.eye(len(AGES)) - 1.0 / len(AGES))
+    steps = Bounds().of(agreed, "bank", *units_of(agreed, "bank", {}))
+    summed = steps.bounded(spline_columns(AGES.astype(np.float64), KNOTS)).T / GRID
+    hits, errors, sure = 0, [], []
+    for turn, cells in enumerate(released(tally, agreed, DEFAULT, 20, "ages")):
+        off = cells.levels.sums
+        gain = before @ summed.T @ np.linalg.inv(summed @ before @ summed.T + off**2 * np.eye(len(summed)))
+        sure.append(np.trace(before - gain @ summed @ before) / len(AGES))
+        for raw, ages in cells_and_truth(cells, table):
+            told = (raw - cells.centre * ROWS) / cells.scale
+            guess = ROWS / len(AGES) + gain @ (told - summed.sum(axis=1) * ROWS / len(AGES))
+            errors.append(guess - ages)
+            if turn == 0:
+                found = solved(raw, 2 * off * cells.scale)
+                hits += found is not None and np.minimum(found, ages).sum() > ROWS / 2
+    assert hits == 0
+    assert rms(errors) > 0.9 * np.mean(sure) ** 0.5
+    assert np.mean(sure) > 0.8 * np.trace(before) / len(AGES)
+
+
+EIGHT = contract((25.0, 30.0, 36.0, 42.0, 48.0, 54.0, 60.0))
+
+
+def eight(age: float, count: int, *key: object) -> tuple[np.ndarray, float, float]:
+    """The eight sums of the first person's cell in so many releases, without all others there; noise and cost."""
+    table = people()
+    table = table.set_column(2, "age", pa.array(np.append(age, table["age"].to_numpy()[1:])))
+    tally, others = craft(table, EIGHT, "bank"), craft(table.slice(1), EIGHT, "bank")
+    mine = (others.codes[:, 0] == 0) & (others.labels == -1)
+    known = others.sums[mine][0] / GRID
+    every = released(tally, EIGHT, DEFAULT, count, "eight", age, *key)
+    sums = [cells.sums[cell_of(cells, np.array([0]), -1)] - known for cells in every if len(cells.rows) >= 8]
+    return np.array(sums), every[0].levels.sums, release(tally, EIGHT, DEFAULT).spend.rho
+
+
+def test_one_number_in_eight_columns_is_no_clearer_than_a_row():
+    """Known everybody else: exactly the age; by default two ages are told apart no better than the account says."""
+    steps = Bounds().of(EIGHT, "bank", *units_of(EIGHT, "bank", {}))
+    knots = EIGHT.peers["bank"].features["age"].knots
+    rows = steps.bounded(spline_columns(AGES.astype(np.float64), knots)) / GRID
+    assert rows.shape[1] == 8
+    table = people()
+    exact = passed(table, EIGHT, EXACT).cells
+    at = cell_of(exact, np.array([0]), -1)
+    others = passed(table.slice(1), EIGHT, EXACT).cells
+    rest = others.scale * others.sums[cell_of(others, np.array([0]), -1)] + others.centre * (ROWS - 1)
+    left = exact.scale * exact.sums[at] + exact.centre * ROWS - rest
+    away = np.abs(spline_columns(AGES.astype(np.float64), knots) - left).sum(axis=1)
+    assert AGES[np.argmin(away)] == table["age"][0].as_py()
+    young, old = 25, 60
+    found = {age: eight(age, 80) for age in (young, old)}
+    told = [AGES[np.argmin(((sums[:, None] - rows) ** 2).sum(axis=2), axis=1)] for sums, _, _ in found.values()]
+    assert rms(np.concatenate([told[0] - young, told[1] - old])) > AGES.std()
+    moved = rows[-1] - rows[0]
+    scores = [sums @ moved for sums, _, _ in found.values()]
+    ranks, size = rankdata(np.concatenate(scores)), len(scores[0])
+    auc = (ranks[size:].sum() - len(scores[1]) * (len(scores[1]) + 1) / 2) / (size * len(scores[1]))
+    rho = 0.5 * (np.linalg.norm(moved) / found[young][1]) ** 2
+    assert auc <= auc_of(rho) + 3 * np.sqrt(1 / (6 * min(size, len(scores[1]))))
+    assert rho <= 4 * found[young][2]

@@ -8,7 +8,7 @@ import pyarrow as pa
 from radocraft import Contract, Part, Policy, craft, release
 from radocraft.gate._noise import Noise
 from radocraft.gate._release import Release
-from radocraft.sums._cells import Cells
+from radocraft.sums._cells import ROLLED, Cells
 from radocraft.sums._tally import Tally
 
 EXACT = Policy.exact(10)
@@ -90,3 +90,19 @@ def seen(tally: Tally, contract: Contract, policy: Policy, noise: Noise | None =
     """What a learner reads in the part of a tally."""
     head = HEAD if policy.noisy else None
     return Part.of(release(tally, contract, policy, noise), head).cells(contract)
+
+
+def released(tally: Tally, contract: Contract, policy: Policy, count: int, *key: object) -> list[Cells]:
+    """What leaves in so many releases of one table."""
+    return [release(tally, contract, policy, Noise.seeded(*key, at)).cells for at in range(count)]
+
+
+def cell_of(cells: Cells, codes: np.ndarray, label: int) -> int:
+    """The finest cell that a signature is in."""
+    around = ((cells.codes == codes) | (cells.codes == ROLLED)).all(axis=1) & (cells.labels == label)
+    return int(np.argmax(np.where(around, (cells.codes != ROLLED).sum(axis=1), -1)))
+
+
+def rms(errors: object) -> float:
+    """The root of the mean of the squares."""
+    return float(np.sqrt(np.mean(np.square(np.asarray(errors, dtype=np.float64)))))
