@@ -22,7 +22,7 @@ from radocraft.cli.profile import profile
 from radocraft.cli.report import report
 from radocraft.cli.review import review
 from radocraft.cli.second_round import recalibrate, scores
-from radocraft.cli.terminal import fail, interruption, out
+from radocraft.cli.terminal import fail, fail_usage, interruption, is_misuse, out
 from radocraft.errors import RadocraftError
 from radocraft.files import __version__
 
@@ -63,15 +63,18 @@ def options(
 
 
 def main() -> None:
-    """Run a command; errors raised on purpose become a message and an exit code."""
+    """Run a command; errors raised on purpose, and wrong usage, become a message and an exit code."""
     interruption.heed()
     try:
-        app(prog_name="radocraft")
+        sys.exit(app(prog_name="radocraft", standalone_mode=False))
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
         if interruption.happened:  # it broke something on its way, such as an import
             sys.exit(130)
-        if not isinstance(error, RadocraftError):
-            raise
-        sys.exit(fail(error, as_json="--json" in sys.argv))
+        as_json = "--json" in sys.argv
+        if isinstance(error, RadocraftError):
+            sys.exit(fail(error, as_json))
+        if is_misuse(error):
+            sys.exit(fail_usage(error, as_json))
+        raise

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, TypeGuard
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -78,13 +78,41 @@ def fail(error: RadocraftError, as_json: bool) -> int:
         if as_json:
             print_json({"pending": str(error.pending), "message": str(error)})
         else:
-            out.print(str(error), soft_wrap=not out.is_terminal)
-    elif as_json:
-        sys.stderr.write(json.dumps({"error": type(error).__name__, "message": str(error)}) + "\n")
+            out.print(str(error))
     else:
-        said = f" {type(error).__name__}: {error}"
-        err.print(Text.assemble(("error", "bold red"), said), soft_wrap=not err.is_terminal)
+        _print_error(type(error).__name__, str(error), as_json)
     return error.exit_code
+
+
+class Misuse(Protocol):
+    """What Typer raises where a command was typed wrongly."""
+
+    exit_code: int
+
+    def format_message(self) -> str:
+        """What is wrong with it."""
+
+
+def is_misuse(error: Exception) -> TypeGuard[Misuse]:
+    """Whether it is that; Typer has no public name for it."""
+    return hasattr(error, "format_message")
+
+
+def fail_usage(error: Misuse, as_json: bool) -> int:
+    """Say on standard error how a command is used; the exit code comes back."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if message:  # else it was typed alone, and its help was shown
+        if context is not None and not as_json:
+            err.print(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.")
+        _print_error("UsageError", message, as_json)
+    return error.exit_code
+
+
+def _print_error(kind: str, message: str, as_json: bool) -> None:
+    if as_json:
+        sys.stderr.write(json.dumps({"error": kind, "message": message}) + "\n")
+    else:
+        err.print(Text.assemble(("error", "bold red"), f" {kind}: {message}"), soft_wrap=not err.is_terminal)
 
 
 class Interruption:
