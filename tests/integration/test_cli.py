@@ -149,7 +149,13 @@ def test_drafting_from_profiles(road: Path, run) -> None:  # type: ignore[no-unt
     words = ("contract", "new", *peers, "--name", "n", "--label", "defaulted", "--positive", "yes", "--negative", "no")
     assert run(*words, "-o", road / "draft.toml").code == 0
     assert run("contract", "check", road / "draft.toml").code == 0
-    assert "[peers.bank.features]" in run(*words).out
+    assert 'bank_score = "score"' in run(*words).out
+    assert "insurer_score: the score of boosted trees" in flat(run("contract", "show", road / "draft.toml").out)
+    shown = run("contract", "show", road / "draft.toml", "--json").json()
+    assert shown["peers"]["bank"]["features"]["bank_score"]["kind"] == "score"
+    assert run(*words, "--columns", "-o", road / "columns.toml").code == 0
+    assert run("contract", "check", road / "columns.toml").code == 0
+    assert 'income = "numeric"' in (road / "columns.toml").read_text()
 
 
 FAILURES = {

@@ -16,7 +16,7 @@ SHOP = pa.table({"bad": [0, 1] * 20, "age": list(range(40)), "visits of": [1] * 
 
 def test_outlined_profiles_draft_a_contract_that_is_in_order() -> None:
     told = {"bank": profile(BANK, outline=True), "the shop": profile(SHOP, outline=True)}
-    contract = Contract.parse(draft_contract(told, name='a "b"', label="bad", positive="1", negative="0"))
+    contract = Contract.parse(draft_contract(told, name='a "b"', label="bad", positive="1", negative="0", columns=True))
     assert contract.name == 'a "b"'
     assert contract.label.positive == 1
     assert [shared.name for shared in contract.shared] == ["age"]
@@ -28,7 +28,9 @@ def test_outlined_profiles_draft_a_contract_that_is_in_order() -> None:
 
 def test_bare_profiles_leave_marked_gaps() -> None:
     text = draft_contract({"bank": profile(BANK), "shop": profile(SHOP)}, name="n", label="bad")
-    assert text.count("# AGREE:") == 3
+    assert text.count("# AGREE:") == 2
+    columns = draft_contract({"bank": profile(BANK), "shop": profile(SHOP)}, name="n", label="bad", columns=True)
+    assert columns.count("# AGREE:") == 3
     with pytest.raises(ContractError, match="edges"):
         Contract.parse(text)
 

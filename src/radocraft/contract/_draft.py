@@ -34,7 +34,7 @@ def draft_contract(
     ...     return Profile(columns=tuple(ColumnProfile(name=name, kind="number") for name in names))
     >>> text = draft_contract({"bank": table("bad", "age", "income"), "shop": table("bad", "age", "visits")},
     ...                       name="risk", label="bad", positive="1", negative="0")
-    >>> [line for line in text.splitlines() if "score" in line]
+    >>> [line for line in text.splitlines() if '"score"' in line]
     ['bank_score = "score"  # of income, with age', 'shop_score = "score"  # of visits, with age']
     """
     for peer, told in profiles.items():
