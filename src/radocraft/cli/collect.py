@@ -18,12 +18,12 @@ from radocraft.errors import ContractMismatch
 from radocraft.files import writing
 from radocraft.learning import learn as learn_model
 from radocraft.learning import recalibrate
-from radocraft.model import Model, check_single, identity
+from radocraft.model import Model, ScoreModel, check_single, identity
 from radocraft.net import Collector, Identity, Wanted, serve_metrics, sha256_of
 from radocraft.parts import Histograms
 
 _MAILBOX = "mailbox"
-Learn = Callable[[dict[str, Path]], Model]
+Learn = Callable[[dict[str, Path]], Model | ScoreModel]
 
 
 def collect(
@@ -83,7 +83,7 @@ def collect(
 def _first(contract: Contract, method: Method, caution: float | None) -> tuple[Wanted, Learn]:
     """Parts, and what is learned from them."""
 
-    def learn(files: dict[str, Path]) -> Model:
+    def learn(files: dict[str, Path]) -> Model | ScoreModel:
         return learn_model([*files.values()], contract, method=method.value, caution=caution)
 
     return Wanted.parts(contract), learn

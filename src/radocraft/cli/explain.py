@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from radocraft.cli.outlook import print_score_model
 from radocraft.cli.terminal import Json, out, print_json
 from radocraft.contract import Number
-from radocraft.model import Estimate, Explanation, Model, Outlook, Validated, Weight
+from radocraft.model import Estimate, Explanation, Model, Outlook, ScoreModel, Validated, Weight, gain_of, load_model
 from radocraft.model import explain as explain_model
 from radocraft.pages import each, signed
 
@@ -27,7 +28,10 @@ def explain(
 
     Example: radocraft explain model.json --top 10
     """
-    read = Model.load(model)
+    read = load_model(model)
+    if isinstance(read, ScoreModel):
+        _explain_scores(read, as_json)
+        return
     told = explain_model(read)
     if as_json:
         shares = {name: [asdict(share) for share in getattr(told, name)] for name in ("peers", "blocks")}
@@ -44,6 +48,19 @@ def explain(
     if curves := sorted({c.feature for c in told.coefficients[:top] if c.name.startswith(f"{c.feature}~")}):
         out.print(f"Pieces of a curve ({', '.join(curves)}) mean little one by one: radocraft report {model} draws it.")
     out.print(_blocks(read, told, top))
+
+
+def _explain_scores(model: ScoreModel, as_json: bool) -> None:
+    if as_json:
+        print_json(model.model_dump(mode="json", exclude={"contract", "signatures"}) | {"gain": vars(gain_of(model))})
+        return
+    out.print(f"{model.contract.name}: learned from the scores of {', '.join(model.peers)} on {model.created[:10]}.")
+    print_score_model(model)
+    count = len(model.peers)
+    out.print(
+        f"Weights of 1 for every peer and {1 - count} for the shared features are Bayes' rule for scores that are "
+        "unrelated inside label and signature; smaller ones mean that peers know the same things."
+    )
 
 
 def _features(model: Model, told: Explanation, top: int) -> Table:

@@ -32,6 +32,8 @@ def inspect(
     agreed = None if contract is None else Contract.load(contract)
     if agreed is None:
         read.check()
+    elif read.of_scores:
+        read.scores(agreed)
     else:
         read.cells(agreed)
     if as_json:
@@ -53,13 +55,22 @@ def _facts(part: Part, path: Path, contract: Contract | None) -> dict[str, str]:
         "contract": f"{metadata['contract']} ({metadata['fingerprint'][:16]})",
         "made": f"{metadata['created']} by radocraft {metadata['radocraft']}",
         "policy": f"{policy['mode']}: {policy['guarantee']}",
-        "rows": f"{rows} in {part.table.num_rows:,} cells, by {width} private columns",
+        "rows": f"{rows} in {part.table.num_rows:,} cells, "
+        + ("by score" if part.of_scores else f"by {width} private columns"),
         "rolled up": f"{policy['rolled_up']:,} blocks, into coarser ones",
-        "moments": "second moments of the private columns, by label",
+        "moments": _moments(part),
         "file": f"{size(path.stat().st_size)}, hash {metadata['hash'][:16]}, not changed since release",
         "checked": _checked(part, contract),
         **({"notes": "; ".join(metadata["notes"])} if metadata["notes"] else {}),
     }
+
+
+def _moments(part: Part) -> str:
+    """What leaves beside the cells."""
+    if not part.of_scores:
+        return "second moments of the private columns, by label"
+    groups = ", ".join(f"{len(sums):,} of {label}" for label, sums in part.metadata["scores"]["groups"].items())
+    return f"a histogram of residuals by label; sums by group of the key: {groups}"
 
 
 def _checked(part: Part, contract: Contract | None) -> str:

@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from radocraft.cli.explain import print_certificate, print_effects, print_validation
+from radocraft.cli.outlook import print_score_model
 from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json
 from radocraft.contract import Contract
 from radocraft.gate import describe_rows
 from radocraft.learning import learn as learn_model
+from radocraft.model import Model, ScoreModel
 
 
 class Method(StrEnum):
@@ -20,6 +22,8 @@ class Method(StrEnum):
 
     matching = "matching"
     drl = "drl"
+    scores = "scores"
+    average = "average"
 
 
 class Proportions(StrEnum):
@@ -41,7 +45,10 @@ def learn(
     parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
     contract: ContractFile,
     output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
-    method: Annotated[Method, typer.Option(help="Expected matching, or the paper's DRL.")] = Method.matching,
+    method: Annotated[
+        Method | None,
+        typer.Option(help="Columns: expected matching, or the paper's DRL. Scores: fitted weights, or their average."),
+    ] = None,
     caution: Annotated[
         float | None,
         typer.Option(
@@ -64,6 +71,9 @@ def learn(
             help="For peers without the label, how their sums by label are estimated: adjusted, mean-map or laplacian.",
         ),
     ] = Proportions.adjusted,
+    in_common: Annotated[
+        float, typer.Option(min=0, max=1, help="For scores with a key: the share of people whom two peers both hold.")
+    ] = 1.0,
     as_json: Json = False,
 ) -> None:
     """Learn one model from the peers' parts.
@@ -74,26 +84,37 @@ def learn(
     model = learn_model(
         list(parts),
         agreed,
-        method=method.value,
+        method=method.value if method else None,
         caution=caution,
         linked=linked,
         alpha=alpha,
         regularisation=regularisation.value,
         proportions=proportions.value,
+        in_common=in_common,
     )
     model.save(output)
     if as_json:
-        print_json(model.model_dump(mode="json", exclude={"blocks", "contract"}))
+        print_json(model.model_dump(mode="json", exclude={"blocks", "contract", "signatures"}))
         return
-    rows = ", ".join(
-        f"{origin.peer} ({describe_rows(origin.rows, origin.gate.mode if origin.gate else 'exact')} rows in "
-        f"{origin.cells:,} cells)"
-        for origin in model.learned_from
-    )
-    out.print(f"Learned from {rows} by {model.method}; {len(model.blocks.labels):,} common blocks.")
+    out.print(_learned(model))
+    if isinstance(model, ScoreModel):
+        print_score_model(model)
+        out.print(f"Wrote {output}. Next: radocraft predict {output} bank.scores.parquet ... -o scores.csv")
+        return
     print_certificate(model)
     print_validation(model)
     print_effects(model)
     for note in model.notes:
         out.print(f"Note: {note}.")
     out.print(f"Wrote {output}. Next: radocraft predict {output} people.csv -o scores.csv")
+
+
+def _learned(model: Model | ScoreModel) -> str:
+    rows = ", ".join(
+        f"{origin.peer} ({describe_rows(origin.rows, origin.gate.mode if origin.gate else 'exact')} rows in "
+        f"{origin.cells:,} cells)"
+        for origin in model.learned_from
+    )
+    if isinstance(model, ScoreModel):
+        return f"Learned from scores of {rows}."
+    return f"Learned from {rows} by {model.method}; {len(model.blocks.labels):,} common blocks."

@@ -8,28 +8,43 @@ from typing import Annotated
 import typer
 
 from radocraft.cli.terminal import Json, can_be_written, out, print_json, progress
-from radocraft.model import Model, write_scores
+from radocraft.model import ScoreModel, load_model, write_joined, write_scores
 from radocraft.rows import open_source
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    table: Annotated[Path, typer.Argument(help="The people to score: CSV, Parquet, a folder, a DuckDB file.")],
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TABLE...",
+            help="The people: CSV, Parquet, a folder, a DuckDB file. For a model of scores one file of each peer's.",
+        ),
+    ],
     output: Annotated[
         Path,
         typer.Option("--output", "-o", callback=can_be_written, help="Where to write the scores: .csv or .parquet."),
     ],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy beside the scores, e.g. an id.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="For several files of scores: the column by which their rows belong together.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score every row of a table, with all peers' columns or only some of them.
 
     Example: radocraft predict model.json people.csv -o scores.csv --keep customer_id
     """
-    read = Model.load(model)
+    read = load_model(model)
+    sources = [open_source(table, table=name) for table in tables]
+    if not isinstance(read, ScoreModel) and len(sources) > 1:
+        raise typer.BadParameter("A model of columns scores one table. Give the others to commands of their own.")
     with progress("predict", hidden=as_json) as report:
-        written = write_scores(read, open_source(table, table=name), output, tuple(keep or ()), report)
+        if isinstance(read, ScoreModel):
+            written = write_joined(read, sources, output, on, tuple(keep or ()))
+        else:
+            written = write_scores(read, sources[0], output, tuple(keep or ()), report)
     absent = [peer for peer in read.peers if peer not in written.view]
     if as_json:
         told = {"scores": str(output), "rows": written.rows, "given": written.given}
@@ -40,4 +55,5 @@ def predict(
     counts = ", ".join(f"{name} {count:,}" for name, count in given)
     out.print(f", of them predicted {counts}." if given else ".")
     if absent:
-        out.print(f"The table has no columns of {', '.join(absent)}; they were filled in from block means.")
+        how = "integrated out" if isinstance(read, ScoreModel) else "filled in from block means"
+        out.print(f"The table has nothing of {', '.join(absent)}; that was {how}.")

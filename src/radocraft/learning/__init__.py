@@ -9,7 +9,7 @@ from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._completion import complete
 from radocraft.learning._differences import CHANCE
 from radocraft.learning._drl import fit_drl
-from radocraft.learning._learn import learn
+from radocraft.learning._learn import learn, learn_columns
 from radocraft.learning._linked import LinkedRows, fit_linked
 from radocraft.learning._matching import USUAL_CAUTION, Ridge, describe, fit_matching, generalised_cross_validation
 from radocraft.learning._metrics import auc, error_rate
@@ -37,6 +37,7 @@ __all__ = [
     "generalised_cross_validation",
     "leanest",
     "learn",
+    "learn_columns",
     "merge_cells",
     "recalibrate",
     "tenths",

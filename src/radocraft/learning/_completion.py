@@ -93,11 +93,14 @@ class Completion:
 
     def squares(self, theta: Floats, caution: float) -> Floats:
         """M times the mean of the squared score, from expected (0) to the worst there can be (1)."""
-        hidden = self.hidden(theta)
-        worst = quadratic(self.explained, theta) + hidden.sum(axis=0) ** 2
+        hidden, explained = self.hidden(theta), quadratic(self.explained, theta)
+        expected = explained + (hidden**2).sum(axis=0)
+        if self.cross is not None:
+            expected = expected + quadratic(self.cross, theta)
+        worst = explained + hidden.sum(axis=0) ** 2
         for own, carried in zip(hidden, self.beyond, strict=False):
             worst = worst + 2.0 * own * np.maximum(quadratic(carried, theta), 0.0) ** 0.5
-        return np.asarray((1.0 - caution) * quadratic(self.expected(), theta) + caution * worst)
+        return np.asarray((1.0 - caution) * expected + caution * worst)
 
     def each(self) -> list[Completion]:
         """One for every class, or the only one."""

@@ -119,7 +119,7 @@ def coarser(cells: ScoreCells, label: int, groups: int) -> ScoreCells:
     sums = cells.groups[label]
     if len(sums) == groups:
         return cells
-    added = np.bincount(np.arange(len(sums)) % groups, sums, groups)
+    added = np.bincount(np.arange(len(sums)) % groups, sums, groups).astype(np.float64)
     noise = cells.levels.groups[label] * (len(sums) / groups) ** 0.5
     levels = replace(cells.levels, groups=(*cells.levels.groups[:label], noise, *cells.levels.groups[label + 1 :]))
     return replace(cells, groups=(*cells.groups[:label], added, *cells.groups[label + 1 :]), levels=levels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -29,13 +30,13 @@ class Layout:
     intercept: bool
     held: tuple[Ints, ...]
 
-    @property
+    @cached_property
     def common(self) -> Ints:
         """Coordinates of columns that several peers hold."""
         places, count = np.unique(np.concatenate(self.held), return_counts=True)
         return np.asarray(places[count > 1], dtype=np.int64)
 
-    @property
+    @cached_property
     def alone(self) -> tuple[Ints, ...]:
         """Per peer, coordinates of columns that it alone holds."""
         return tuple(np.setdiff1d(held, self.common) for held in self.held)

@@ -22,6 +22,7 @@ from radocraft.learning._linked_rows import read_linked
 from radocraft.learning._matching import fit_matching
 from radocraft.learning._metrics import auc
 from radocraft.learning._outcome import Outcome
+from radocraft.learning._scores import learn_scores
 from radocraft.model import (
     Certificate,
     Coefficient,
@@ -30,6 +31,7 @@ from radocraft.model import (
     Model,
     Odds,
     Origin,
+    ScoreModel,
     Tuned,
     Validated,
     Weight,
@@ -48,13 +50,14 @@ def learn(
     parts: Sequence[Part | str | Path],
     contract: Contract,
     *,
-    method: Literal["matching", "drl"] = "matching",
+    method: Literal["matching", "drl", "scores", "average"] | None = None,
     caution: float | None = None,
     linked: Any = None,
     alpha: float | None = None,
     regularisation: Literal["tuned", "identity"] = "tuned",
     proportions: Proportions = "adjusted",
-) -> Model:
+    in_common: float = 1.0,
+) -> Model | ScoreModel:
     """Learn one model from the peers' parts.
 
     Parameters
@@ -64,7 +67,8 @@ def learn(
     contract
         What the parts were crafted under.
     method
-        "matching" (expected matching with caution) or "drl" (the paper's).
+        For columns "matching" (expected matching with caution; the default) or "drl" (the
+        paper's); for scores "scores" (fitted weights; the default) or "average" of their log-odds.
     caution
         For matching, from 0 (trust that what no one can see averages out) to 1
         (never worse than the best peer alone, whatever the true matching). If left
@@ -81,6 +85,8 @@ def learn(
     proportions
         For peers that lack the label: how their sums by label are estimated, see
         `radocraft.proportions`.
+    in_common
+        For scores with a key: the share of people whom two peers both hold.
 
     Examples
     --------
@@ -93,9 +99,37 @@ def learn(
     """
     if len(parts) < 2:
         raise LearnError("Learning across peers needs the parts of at least two. Give one part file of each peer.")
+    if contract.of_scores:
+        return _of_scores(parts, contract, method, in_common)
+    if method in ("scores", "average"):
+        raise LearnError(f"The method '{method}' is for contracts of scores, and this one is of columns.")
+    return learn_columns(
+        parts,
+        contract,
+        drl=method == "drl",
+        caution=caution,
+        linked=linked,
+        alpha=alpha,
+        regularisation=regularisation,
+        proportions=proportions,
+    )
+
+
+def learn_columns(
+    parts: Sequence[Part | str | Path],
+    contract: Contract,
+    *,
+    drl: bool = False,
+    caution: float | None = None,
+    linked: Any = None,
+    alpha: float | None = None,
+    regularisation: Literal["tuned", "identity"] = "tuned",
+    proportions: Proportions = "adjusted",
+) -> Model:
+    """`learn` for a contract of columns."""
     arrived = [Arrived.of(part, contract) for part in parts]
     blocks = merge_cells(tuple(one.cells for one in arrived), contract, proportions)
-    if method == "drl":
+    if drl:
         fit = fit_drl(blocks, regularisation)
     elif linked is not None:
         if caution is not None:
@@ -106,6 +140,23 @@ def learn(
     if not all(contract.labelled(peer) for peer in blocks.peers):
         fit = replace(fit, settings={**fit.settings, "proportions": proportions})
     return assemble(blocks, fit, arrived)
+
+
+def _of_scores(
+    parts: Sequence[Part | str | Path], contract: Contract, method: str | None, in_common: float
+) -> ScoreModel:
+    """The model over scores, from one part of each peer."""
+    if method not in (None, "scores", "average"):
+        raise LearnError(f"The method '{method}' is for contracts of columns. For scores there are scores and average.")
+    if not 0.0 < in_common <= 1.0:
+        raise LearnError("`in_common` is the share of people whom two peers both hold, above 0 and at most 1.")
+    read = [part if isinstance(part, Part) else Part.read(part) for part in parts]
+    cells = [part.scores(contract) for part in read]
+    if len({one.peer for one in cells}) < len(cells):
+        raise LearnError("Two parts are of the same peer. Give one part of each.")
+    notes = [f"{part.peer}: {note}" for part in read for note in part.metadata["notes"]]
+    average = method == "average"
+    return learn_scores(contract, cells, [*map(_origin, read)], notes, average=average, in_common=in_common)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ In comes what was learned, or a file; out go scores for a table, reasons for the
 """
 
 from radocraft.model._explanation import Explanation, explain, sentence
-from radocraft.model._model import Model
-from radocraft.model._output import write_scores
+from radocraft.model._model import Model, load_model, predict
+from radocraft.model._output import write_joined, write_scores
 from radocraft.model._record import (
     BlockTable,
     Certificate,
@@ -27,7 +27,16 @@ from radocraft.model._record import (
     number,
     plain,
 )
-from radocraft.model._scoring import Scores, View, checked_batches, predict
+from radocraft.model._scores import (
+    ExpectedQuality,
+    HeadWeights,
+    Relation,
+    ScoreModel,
+    ScoreOutlook,
+    gain_of,
+    predict_scores,
+)
+from radocraft.model._scoring import Scores, View, checked_batches
 from radocraft.model._shares import bin_width, check_single, contributions, identity
 
 __all__ = [
@@ -37,15 +46,20 @@ __all__ = [
     "Compared",
     "Difference",
     "Estimate",
+    "ExpectedQuality",
     "Explanation",
     "Gate",
+    "HeadWeights",
     "Model",
     "Noise",
     "Odds",
     "Origin",
     "Outlook",
     "Record",
+    "Relation",
     "Reliability",
+    "ScoreModel",
+    "ScoreOutlook",
     "Scores",
     "Seen",
     "Tuned",
@@ -57,10 +71,14 @@ __all__ = [
     "checked_batches",
     "contributions",
     "explain",
+    "gain_of",
     "identity",
+    "load_model",
     "number",
     "plain",
     "predict",
+    "predict_scores",
     "sentence",
+    "write_joined",
     "write_scores",
 ]

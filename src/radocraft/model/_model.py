@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+from radocraft.errors import FileError
 from radocraft.model._explanation import Explanation, explain
 from radocraft.model._record import Record
-from radocraft.model._scoring import Scores, predict
+from radocraft.model._scores import ScoreModel, predict_scores
+from radocraft.model._scoring import Scores
+from radocraft.model._scoring import predict as predict_columns
 
 
 class Model(Record):
@@ -24,7 +29,7 @@ class Model(Record):
 
     def predict(self, data: Any) -> Scores:
         """Score a table; see `radocraft.predict`."""
-        return predict(self, data)
+        return predict_columns(self, data)
 
     def explain(self) -> Explanation:
         """What scores are made of; see `radocraft.explain`."""
@@ -35,3 +40,44 @@ class Model(Record):
         from radocraft.model._pipeline import to_sklearn  # noqa: PLC0415 - scikit-learn is slow to import
 
         return to_sklearn(self)
+
+
+def load_model(path: str | Path) -> Model | ScoreModel:
+    """Read a model file, of columns or of scores."""
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise FileError(f"Cannot read the model '{path}': {error.strerror}. Check the path.") from error
+    except (ValueError, RecursionError):
+        found = None
+    of_scores = isinstance(found, dict) and found.get("method") == "scores"
+    return ScoreModel.load(path) if of_scores else Model.load(path)
+
+
+def predict(model: Record | ScoreModel, data: Any, on: str | None = None) -> Scores:
+    """Score every row of a table.
+
+    Parameters
+    ----------
+    model
+        What `learn` gave.
+    data
+        For a model of columns one table: a path, a data frame, a source; see `open_source`.
+        Columns are found under the contract's name or the peer's own. A peer none of whose
+        columns is there is filled in from block means; a peer of whom some are missing is
+        an error. For a model of scores one table or several, with columns ``score:PEER``.
+    on
+        For several tables of scores: the column by which their rows belong together.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=500)
+    >>> parts = [rc.share(tables[peer], contract, peer) for peer in tables]
+    >>> scores = rc.predict(rc.learn(parts, contract), tables["insurer"])
+    >>> scores.view, scores.probability.shape
+    (('insurer',), (500,))
+    """
+    if isinstance(model, ScoreModel):
+        return predict_scores(model, data, on)
+    return predict_columns(model, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -16,9 +17,10 @@ from radocraft.arrays import Floats
 from radocraft.errors import FileError
 from radocraft.files import writing
 from radocraft.model._record import Record
+from radocraft.model._scores import ScoreModel, predict_scores
 from radocraft.model._scoring import Scores, predict_batches
 from radocraft.progress import Progress, quiet
-from radocraft.rows import Source
+from radocraft.rows import Source, read_columns
 
 _FORMULA = r"^[=+\-@\t\r]"
 _NUMBER = r"^[+\-]?[0-9]+(\.[0-9]*)?([eE][+\-]?[0-9]+)?$"
@@ -60,6 +62,29 @@ def write_scores(
         if writer is not None:
             writer.close()
     return Written(rows, dict(zip(names, given.tolist(), strict=True)), view)
+
+
+def write_joined(
+    model: ScoreModel, sources: Sequence[Source], path: Path, on: str | None, keep: tuple[str, ...] = ()
+) -> Written:
+    """Bring peers' scores together into a file, with the columns to keep of the first table, and ``on``."""
+    scores, names = predict_scores(model, [*sources], on), model.contract.label.names
+    kept = dict.fromkeys([*([on] if on else []), *keep])
+    table = read_columns(sources[0], [*kept])
+    for name, values in _columns(scores, names).items():
+        table = table.append_column(name, pa.array(values))
+    if path.suffix == ".csv":
+        table = without_formulas(table)
+    with writing(path) as file:
+        writer = _writer(path, file, table.schema)
+        writer.write_table(table)
+        writer.close()
+    given = (
+        np.zeros(len(names), dtype=np.int64)
+        if scores.chosen is None
+        else np.bincount(scores.chosen, minlength=len(names))
+    )
+    return Written(len(scores.score), dict(zip(names, given.tolist(), strict=True)), scores.view)
 
 
 def _columns(scores: Scores, names: tuple[str, ...]) -> dict[str, Any]:

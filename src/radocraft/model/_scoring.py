@@ -185,6 +185,11 @@ class View:
         return np.asarray(model.contract.encode_shared(self.codes(batch)) @ model.shared_weights + private)
 
 
+def shared_view(contract: Contract, source: Source) -> View:
+    """How to read the shared features alone."""
+    return View.of(contract, (), source)
+
+
 def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], constants: Constants) -> Reader:
     """A reader that finds a column under the contract's name, the peer's own or, if shared, another peer's.
 

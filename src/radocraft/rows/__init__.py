@@ -4,6 +4,7 @@ In come a peer's table and a contract; out goes a tally, which stays at the peer
 """
 
 from radocraft.rows._checks import check_labels, check_read, check_rows, listed
+from radocraft.rows._columns import read_columns
 from radocraft.rows._craft import block_totals, craft, craft_rows
 from radocraft.rows._encoding import Reader
 from radocraft.rows._labelling import label_rows
@@ -28,4 +29,5 @@ __all__ = [
     "listed",
     "open_source",
     "profile",
+    "read_columns",
 ]

@@ -17,7 +17,7 @@ import numpy as np
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
 from radocraft.gate import Policy, release
-from radocraft.learning import learn
+from radocraft.learning import learn_columns
 from radocraft.parts import Part
 from radocraft.research.bench._measure import Cost, measure, median
 from radocraft.sums import Tally
@@ -129,5 +129,5 @@ def read_parts(paths: list[Path]) -> int:
 
 def learn_model(paths: list[Path], width: int, codes: int) -> tuple[int, float]:
     """Read and learn, tuning included; the number of blocks and the expected error come back."""
-    model = learn(paths, contract_of(width, codes))
+    model = learn_columns(paths, contract_of(width, codes))
     return len(model.blocks.labels), model.estimate.error

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
-from radocraft.learning import learn
+from radocraft.learning import learn_columns
 from radocraft.model import predict
 from radocraft.peer import share
 from radocraft.research.bench._measure import Cost, measure
@@ -126,7 +126,7 @@ def run_radocraft(folder: Path, caution: float | None = None) -> tuple[float, fl
     for peer in PEERS:
         parts.append(share(folder / f"{peer}.parquet", contract, peer))
         sent += parts[-1].nbytes
-    model = learn(parts, contract, caution=caution)
+    model = learn_columns(parts, contract, caution=caution)
     test = pq.read_table(folder / "test.parquet")
     wrong = predict(model, test).positive != (_labels(test) > 0)
     return float(sent), float(np.mean(wrong))

@@ -1,0 +1,131 @@
+"""From parts of scores to a model over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from radocraft.contract import Contract
+from radocraft.learning._correlation import Correlation, correlate
+from radocraft.learning._head import TOLD, Head, Quality, expect, fit_head
+from radocraft.learning._virtual import Merged, virtual_rows
+from radocraft.model import ExpectedQuality, HeadWeights, Origin, Relation, ScoreModel, ScoreOutlook
+from radocraft.sums import ScoreCells
+
+_ALL_SETS = 5
+_SAME = 0.6
+_FEW = 500
+
+
+def learn_scores(
+    contract: Contract,
+    cells: Sequence[ScoreCells],
+    origins: Sequence[Origin],
+    notes: Sequence[str],
+    *,
+    average: bool = False,
+    in_common: float = 1.0,
+) -> ScoreModel:
+    """Learn the formula over peers' scores, and what to expect of it.
+
+    Parameters
+    ----------
+    contract, cells
+        What was agreed, and what left each peer.
+    origins, notes
+        A line on each part, and what the peers note.
+    average
+        Take the mean of the peers' log-odds instead of fitting weights.
+    in_common
+        The share of people whom two peers both hold; sums by group of a key tell as much less.
+    """
+    merged = Merged(contract, tuple(cells))
+    correlation = correlate(merged, in_common)
+    heads = [_average(places) if average else fit_head(merged, correlation, places) for places in _sets(len(cells))]
+    whole = heads[-1]
+    expected = expect(merged, whole, correlation)
+    rows = virtual_rows(merged, correlation.mean, TOLD)
+    without = {
+        merged.names[({*whole.places} - {*head.places}).pop()]: _told(
+            Quality.of(head.log_odds(rows.features), rows.labels)
+        )
+        for head in heads
+        if len(head.places) == len(whole.places) - 1
+    }
+    return ScoreModel(
+        head="average" if average else "fitted",
+        contract=contract,
+        heads=tuple(_weights(head, merged.names) for head in heads),
+        signatures=tuple(merged.log_odds.tolist()),
+        relation=_relation(correlation),
+        outlook=ScoreOutlook(
+            here=_told(expected.here),
+            low=_told(expected.low),
+            high=_told(expected.high),
+            rows=expected.rows,
+            base_rate=expected.base_rate,
+            alone={name: _told(quality) for name, quality in zip(merged.names, expected.alone, strict=True)},
+            without=without,
+        ),
+        learned_from=tuple(origins),
+        notes=(*_remarks(merged, correlation, whole, average=average), *notes),
+    )
+
+
+def _sets(count: int) -> list[tuple[int, ...]]:
+    """Sets of peers that have a formula: all of them, or with many peers single ones, all but one, none and all."""
+    sizes = range(count + 1) if count <= _ALL_SETS else (0, 1, count - 1, count)
+    return [places for size in sizes for places in combinations(range(count), size)]
+
+
+def _average(places: tuple[int, ...]) -> Head:
+    """The mean of the scores there are; of none the signature's log-odds."""
+    count = len(places)
+    weights = [*(1.0 / count for _ in places), 0.0] if count else [1.0]
+    return Head(places, 0.0, np.array(weights))
+
+
+def _weights(head: Head, names: tuple[str, ...]) -> HeadWeights:
+    *weights, signature = head.weights.tolist()
+    peers = tuple(names[at] for at in head.places)
+    return HeadWeights(peers=peers, intercept=head.intercept, weights=tuple(weights), signature=signature)
+
+
+def _told(quality: Quality) -> ExpectedQuality:
+    return ExpectedQuality(error=quality.error, auc=quality.auc, log_loss=quality.log_loss)
+
+
+def _relation(correlation: Correlation) -> Relation:
+    return Relation(
+        correlation=tuple(map(tuple, correlation.mean.tolist())),
+        error=tuple(map(tuple, correlation.error.tolist())),
+        source="linked groups" if correlation.measured else "assumed",
+    )
+
+
+def _remarks(merged: Merged, correlation: Correlation, head: Head, *, average: bool) -> Iterator[str]:
+    """What whoever uses the model should know."""
+    names, contract = merged.names, merged.contract
+    if absent := [peer for peer in contract.peers if peer not in names]:
+        yield f"learned without {', '.join(absent)}: no part of theirs was given"
+    if merged.total < _FEW and not average:
+        yield (
+            f"with about {merged.total:,.0f} rows the mean of the peers' log-odds is as good as fitted weights: "
+            'learn it with the method "average"'
+        )
+    if not correlation.measured:
+        yield (
+            f"how the peers' scores are related is assumed (correlation {correlation.mean[0, -1]:.2f}), not measured: "
+            "a neutral key in the contract would tell"
+        )
+    for a, b in combinations(range(len(names)), 2):
+        if correlation.mean[a, b] > _SAME:
+            yield (
+                f"{names[a]} and {names[b]} know largely the same (correlation {correlation.mean[a, b]:.2f} inside "
+                "label and signature): together they tell little more than one of them"
+            )
+    for place, name in zip(head.places, names, strict=True):
+        if not average and head.weights[place] <= 0.0:
+            yield f"{name} adds nothing to the others: its weight is 0"

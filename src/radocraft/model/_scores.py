@@ -1,0 +1,301 @@
+"""The model of a contract of scores: one formula over what peers' own models say. JSON, self-contained.
+
+    log-odds = intercept + sum over peers of weight * score + signature weight * log-odds(signature)
+
+There is a formula for every set of peers whose scores a row may have, all from the same
+rows that could be: so a peer's scores alone are enough, and the others are integrated
+out. The file holds no peer's model, no block mean and no sum; its numbers carry the
+noise of the parts they were learned from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.special import expit
+
+from radocraft.arrays import Floats, Ints, one_thread
+from radocraft.contract import Contract
+from radocraft.errors import ContractMismatch, LearnError, MissingColumn, NotFinite
+from radocraft.files import __version__, read_json, write_json
+from radocraft.model._record import Origin
+from radocraft.model._scoring import Scores, checked_batches, shared_view
+from radocraft.rows import Source, listed, open_source, read_columns
+from radocraft.sums import TOP
+
+SCORE = "score:"
+SHARED = "shared:"
+_REMEDY = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class HeadWeights(_Frozen):
+    """The formula for rows that have these peers' scores."""
+
+    peers: tuple[str, ...]
+    intercept: float
+    weights: tuple[float, ...]
+    signature: float
+
+    def log_odds(self, scores: Floats, signature: Floats) -> Floats:
+        """Of rows with the peers' scores, in columns, and the log-odds of their signature."""
+        return np.asarray(self.intercept + scores @ np.array(self.weights).reshape(-1) + self.signature * signature)
+
+
+class ExpectedQuality(_Frozen):
+    """Error rate, AUC and log loss to expect on new rows."""
+
+    error: float
+    auc: float
+    log_loss: float
+
+
+class Relation(_Frozen):
+    """Correlation of the peers' scores inside label and signature, with standard errors, and how it is known."""
+
+    correlation: tuple[tuple[float, ...], ...]
+    error: tuple[tuple[float, ...], ...]
+    source: Literal["linked groups", "assumed"]
+
+
+class ScoreOutlook(_Frozen):
+    """What to expect: here, and with every correlation two standard errors lower and higher.
+
+    ``alone`` is each peer's score by itself, ``without`` the model that lacks one peer,
+    ``rows`` the standard error of an error rate on so many rows, ``base_rate`` the error
+    of always giving the likelier label.
+    """
+
+    here: ExpectedQuality
+    low: ExpectedQuality
+    high: ExpectedQuality
+    rows: float
+    base_rate: float
+    alone: dict[str, ExpectedQuality]
+    without: dict[str, ExpectedQuality] = Field(default_factory=dict)
+
+
+class ScoreModel(_Frozen):
+    """A model over peers' scores. `radocraft.learn` makes one from parts of scores; `save` and `load` keep it.
+
+    Examples
+    --------
+    >>> ScoreModel.model_fields["method"].default
+    'scores'
+    """
+
+    format: Literal[1] = 1
+    radocraft: str = __version__
+    created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    method: Literal["scores"] = "scores"
+    head: Literal["fitted", "average"]
+    contract: Contract
+    heads: tuple[HeadWeights, ...]
+    signatures: tuple[float, ...]
+    relation: Relation
+    outlook: ScoreOutlook
+    learned_from: tuple[Origin, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The peers it was learned from."""
+        return tuple(origin.peer for origin in self.learned_from)
+
+    @property
+    def full(self) -> HeadWeights:
+        """The formula for rows that have every peer's score."""
+        return self.head_of(self.peers)
+
+    def head_of(self, peers: tuple[str, ...]) -> HeadWeights:
+        """The formula for rows that have these peers' scores, or an error that says which there are."""
+        for head in self.heads:
+            if {*head.peers} == {*peers}:
+                return head
+        known = "; ".join(", ".join(head.peers) or "none" for head in self.heads)
+        raise LearnError(
+            f"The model has no formula for the scores of {', '.join(peers)} alone. It has them for: {known}."
+        )
+
+    @cached_property
+    def signature_log_odds(self) -> Floats:
+        """Log-odds of the positive label by agreed signature."""
+        return np.array(self.signatures, dtype=np.float64)
+
+    def predict(self, data: Any, on: str | None = None) -> Scores:
+        """Score rows; see `predict_scores`."""
+        return predict_scores(self, data, on)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a JSON file, whole or not at all."""
+        write_json(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model file."""
+        return read_json(cls, path, "model", _REMEDY)
+
+
+@one_thread
+def predict_scores(model: ScoreModel, data: Any, on: str | None = None) -> Scores:
+    """Bring peers' scores of the same people together.
+
+    Parameters
+    ----------
+    model
+        What `learn` gave for a contract of scores.
+    data
+        A table, or several, with columns ``score:PEER`` (as `radocraft score` writes
+        them) and the shared features, as ``shared:NAME`` or as the peers keep them. With
+        some peers' scores alone the others are integrated out.
+    on
+        The column by which rows of several tables belong together; their order if None.
+        Rows come in the first table's order; a person whom another table lacks, or has
+        no score of, is scored without that peer.
+    """
+    sheets = [_Sheet.of(model, open_source(one), on) for one in _several(data)]
+    scores, signature = _together(model, sheets, on)
+    there = ~np.isnan(scores)
+    log_odds = np.empty(len(scores))
+    patterns: set[tuple[bool, ...]] = {*map(tuple, there.tolist())}
+    for pattern in sorted(patterns):
+        rows = (there == np.array(pattern)).all(axis=1)
+        head = model.head_of(tuple(peer for peer, seen in zip(model.peers, pattern, strict=True) if seen))
+        places = [model.peers.index(peer) for peer in head.peers]
+        log_odds[rows] = head.log_odds(scores[np.ix_(rows, places)], signature[rows])
+    view = tuple(peer for at, peer in enumerate(model.peers) if there[:, at].any())
+    return Scores(log_odds, expit(log_odds), (log_odds > 0).astype(np.int64), view)
+
+
+def _several(data: Any) -> list[Any]:
+    return [*data] if isinstance(data, list | tuple) and data else [data]
+
+
+class _Sheet:
+    """Scores of one table: by peer, with signatures and the column that rows are joined on."""
+
+    def __init__(self, scores: dict[str, Floats], signature: Floats | None, ids: list[Any] | None, name: str) -> None:
+        self.scores, self.signature, self.ids, self.name = scores, signature, ids, name
+
+    @classmethod
+    def of(cls, model: ScoreModel, source: Source, on: str | None) -> _Sheet:
+        """Read what a table has."""
+        kinds = source.kinds()
+        peers = [peer for peer in model.peers if SCORE + peer in kinds]
+        if on is not None and on not in kinds:
+            raise MissingColumn(f"'{source.name}' has no column '{on}'. It has {listed([*kinds])}.")
+        table = read_columns(source, [*(SCORE + peer for peer in peers), *([on] if on else [])])
+        scores = {peer: _numbers(table.column(SCORE + peer), source, SCORE + peer) for peer in peers}
+        return cls(scores, _signatures(model, source, kinds), table.column(on).to_pylist() if on else None, source.name)
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        if self.ids is not None:
+            return len(self.ids)
+        return len(next(iter(self.scores.values()), self.signature if self.signature is not None else np.empty(0)))
+
+
+def _numbers(column: pa.ChunkedArray, source: Source, name: str) -> Floats:
+    out = column.cast(pa.float64()).to_numpy().astype(np.float64)
+    if np.isinf(out).any():
+        raise NotFinite(f"'{source.name}' holds infinities in '{name}'. Score its rows again.")
+    return np.asarray(np.clip(out, -TOP, TOP))
+
+
+def _signatures(model: ScoreModel, source: Source, kinds: dict[str, Any]) -> Floats | None:
+    """The log-odds of each row's signature; None if the table lacks the shared features."""
+    contract = model.contract
+    if all(SHARED + shared.name in kinds for shared in contract.shared):
+        table, places = read_columns(source, [SHARED + shared.name for shared in contract.shared]), list[Ints]()
+        for shared in contract.shared:
+            known = {code: at for at, code in enumerate(shared.codes)}
+            words = table.column(SHARED + shared.name).to_pylist()
+            if unknown := [word for word in words if word not in known]:
+                raise ContractMismatch(
+                    f"'{source.name}' has the code {unknown[0]!r} of '{shared.name}', which the contract does not know."
+                )
+            places.append(np.array([known[word] for word in words], dtype=np.int64))
+        codes = np.column_stack(places) if places else np.zeros((source.row_count(), 0), dtype=np.int64)
+    else:
+        try:
+            view = shared_view(contract, source)
+        except MissingColumn:
+            return None
+        codes = np.vstack([view.codes(batch) for batch in checked_batches(view, source)])
+    place = np.zeros(len(codes), dtype=np.int64)
+    for at, shared in enumerate(contract.shared):
+        place = place * len(shared.codes) + codes[:, at]
+    return np.asarray(model.signature_log_odds[place])
+
+
+def _together(model: ScoreModel, sheets: list[_Sheet], on: str | None) -> tuple[Floats, Floats]:
+    """Scores (rows, peers), NaN where there is none, and log-odds of signatures, in the first table's rows."""
+    first = sheets[0]
+    rows = first.rows
+    scores, signature = np.full((rows, len(model.peers)), np.nan), np.full(rows, np.nan)
+    for sheet in sheets:
+        place = _places(first, sheet, on)
+        if sheet.signature is not None:
+            taken = np.where(place >= 0, sheet.signature[place], np.nan)
+            signature = np.where(np.isnan(signature), taken, signature)
+        for peer, values in sheet.scores.items():
+            scores[:, model.peers.index(peer)] = np.where(place >= 0, values[place], np.nan)
+    if np.isnan(signature).any():
+        raise MissingColumn(
+            f"'{first.name}' lacks the shared features, or people of whom no table has them: "
+            f"{listed([shared.name for shared in model.contract.shared])}. Add them, or score the table again."
+        )
+    return scores, signature
+
+
+def _places(first: _Sheet, sheet: _Sheet, on: str | None) -> Ints:
+    """Where the rows of the first table are in this one; -1 where they are not."""
+    if on is None:
+        if sheet.rows != first.rows:
+            raise ContractMismatch(
+                f"'{sheet.name}' has {sheet.rows:,} rows and '{first.name}' {first.rows:,}. Say by which column rows "
+                "belong together (`on`, or --on)."
+            )
+        return np.arange(first.rows)
+    ids = sheet.ids or []
+    known = {value: at for at, value in enumerate(ids)}
+    if len(known) < len(ids):
+        raise ContractMismatch(f"'{sheet.name}' has the same '{on}' in several rows. Give each person one row.")
+    return np.array([known.get(value, -1) for value in first.ids or []], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better than the best peer alone a model of scores should be, in log loss and in one sentence."""
+
+    peer: str
+    loss: float
+    low: float
+    high: float
+    sentence: str
+
+
+def gain_of(model: ScoreModel) -> Gain:
+    """What the joint model gains over the best peer's own score, as far as what left tells."""
+    told = model.outlook
+    peer, alone = min(told.alone.items(), key=lambda item: item[1].log_loss)
+    low, high = sorted(alone.log_loss - quality.log_loss for quality in (told.low, told.high))
+    gain = alone.log_loss - told.here.log_loss
+    points = 100.0 * (alone.error - told.here.error)
+    found = f"{points:.1f} points of error and {gain:.3f} of log loss (from {low:.3f} to {high:.3f})"
+    if low > 0.0:
+        sentence = f"Together they should do better than {peer} alone by {found}."
+    else:
+        sentence = f"Whether they do better than {peer} alone cannot be told from what left: expected are {found}."
+    return Gain(peer, gain, low, high, sentence)
