@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from radocraft.model import Model, explain, predict
     from radocraft.pages import report
     from radocraft.parts import Part
-    from radocraft.peer import share, share_scores
+    from radocraft.peer import share, share_counts
     from radocraft.rows import craft, open_source
     from radocraft.sums import Tally
 
@@ -37,7 +37,7 @@ __all__ = [
     "release",
     "report",
     "share",
-    "share_scores",
+    "share_counts",
 ]
 
 _ROOMS = {
@@ -47,7 +47,7 @@ _ROOMS = {
     "rows": ("craft", "open_source"),
     "parts": ("Part",),
     "model": ("Model", "explain", "predict"),
-    "peer": ("share", "share_scores"),
+    "peer": ("share", "share_counts"),
     "learning": ("advise", "learn", "recalibrate"),
     "pages": ("report",),
     "demo": ("example_peers",),

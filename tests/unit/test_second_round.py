@@ -124,7 +124,7 @@ def test_what_does_not_fit_together_is_refused(learned, tmp_path):
     with pytest.raises(PolicyRefusal, match="protection"):
         rc.tell_scores(tables["one"], model, "one", rules)
     (tmp_path / "broken.json").write_text("{}")
-    with pytest.raises(FileError, match="radocraft scores"):
+    with pytest.raises(FileError, match="radocraft count"):
         Told.load(tmp_path / "broken.json")
 
 
@@ -135,7 +135,7 @@ def test_the_second_round_on_the_command_line(learned, tmp_path):
     model.save(tmp_path / "model.json")
     for peer, table in tables.items():
         pq.write_table(table, tmp_path / f"{peer}.parquet")
-        command = ["scores", str(tmp_path / "model.json"), str(tmp_path / f"{peer}.parquet"), "--peer", peer]
+        command = ["count", str(tmp_path / "model.json"), str(tmp_path / f"{peer}.parquet"), "--peer", peer]
         assert CliRunner().invoke(app, [*command, "-o", str(tmp_path / f"{peer}.json")]).exit_code == 0
     files = [str(tmp_path / f"{name}.json") for name in ("model", "one", "two")]
     told = CliRunner().invoke(app, ["recalibrate", *files, "-o", str(tmp_path / "judged.json"), "--json"])

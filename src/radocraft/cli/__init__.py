@@ -21,7 +21,7 @@ from radocraft.cli.predict import predict
 from radocraft.cli.profile import profile
 from radocraft.cli.report import report
 from radocraft.cli.review import review
-from radocraft.cli.second_round import recalibrate, scores
+from radocraft.cli.second_round import count, recalibrate
 from radocraft.cli.terminal import fail, fail_usage, interruption, is_misuse, out
 from radocraft.errors import RadocraftError
 from radocraft.files import __version__
@@ -36,7 +36,7 @@ app = typer.Typer(
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Begin": (demo, example),
     "Agree": (profile,),
-    "At a peer": (craft, review, ledger, inspect, scores),
+    "At a peer": (craft, review, ledger, inspect, count),
     "At the learner": (learn, explain, report, predict, advise, recalibrate),
 }
 for panel, commands in COMMANDS.items():

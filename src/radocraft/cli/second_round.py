@@ -1,4 +1,4 @@
-"""radocraft scores, radocraft recalibrate: the second round."""
+"""radocraft count, radocraft recalibrate: the second round."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from radocraft.learning import recalibrate as recalibrate_model
 from radocraft.model import Model
 from radocraft.pages import size
 from radocraft.parts import BINS, Histograms
-from radocraft.peer import share_scores
+from radocraft.peer import share_counts
 
 
-def scores(
+def count(
     model: Annotated[Path, typer.Argument(help="The model the learner sent.")],
     table: Annotated[str, typer.Argument(help="The peer's table: a file, a folder or a database, as for craft.")],
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
@@ -28,10 +28,10 @@ def scores(
 ) -> None:
     """Count how this peer's share of a model's scores is spread, for the learner's second round.
 
-    Example: radocraft scores model.json bank.parquet --peer bank -o bank.scores.json
+    Example: radocraft count model.json bank.parquet --peer bank -o bank.scores.json
     """
     rules, notes = Policy.load(policy) if policy is not None else Policy(), list[str]()
-    counts = share_scores(table, Model.load(model), peer, policy=rules, output=output, say=notes.append)
+    counts = share_counts(table, Model.load(model), peer, policy=rules, output=output, say=notes.append)
     if as_json:
         counted = {"scores": str(output), "peer": peer, "rows": counts.total, "noise": counts.noise}
         print_json({**counted, "notes": notes})
@@ -46,7 +46,7 @@ def scores(
 
 def recalibrate(
     model: Annotated[Path, typer.Argument(help="The model file.")],
-    counts: Annotated[list[Path], typer.Argument(help="One file of counts of each peer, from `radocraft scores`.")],
+    counts: Annotated[list[Path], typer.Argument(help="One file of counts of each peer, from `radocraft count`.")],
     output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
     as_json: Json = False,
 ) -> None:

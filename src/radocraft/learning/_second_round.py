@@ -3,7 +3,7 @@
 A score is a sum of what each peer's columns contribute. When a model is learned, every
 peer may count, label by label, how far its own contributions are from their means in
 the blocks, which the model holds; the counts leave with noise, like sums
-(`radocraft.share_scores`). Inside a block, contributions of different peers are taken
+(`radocraft.share_counts`). Inside a block, contributions of different peers are taken
 to be unrelated, so the histograms are convolved with each other and with the means of
 the blocks; probabilities, error rate, AUC and ROC curve follow (`recalibrate`) without
 the assumption that scores are normal. Scores of rows the model was fitted to flatter
@@ -62,7 +62,7 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
     >>> import radocraft as rc
     >>> contract, tables = rc.example_peers(rows=2000)
     >>> model = rc.learn([rc.share(tables[peer], contract, peer) for peer in tables], contract)
-    >>> counts = [rc.share_scores(tables[peer], model, peer) for peer in tables]
+    >>> counts = [rc.share_counts(tables[peer], model, peer) for peer in tables]
     >>> abs(rc.recalibrate(model, counts).second_round.error - model.estimate.error) < 0.05
     True
     """

@@ -58,7 +58,7 @@ class Histograms(BaseModel):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read it back."""
-        return read_json(cls, path, "file of score counts", "Ask the peer to run `radocraft scores` again.")
+        return read_json(cls, path, "file of score counts", "Ask the peer to run `radocraft count` again.")
 
     def check(self, peer: str, model: str) -> None:
         """Refuse another peer's counts, or those of another model's scores, by its identity."""

@@ -4,10 +4,10 @@ In come the peer's own table and policy; out go parts and counts of scores, each
 picked up where it left things, and requests from the network are answered by the same road.
 """
 
+from radocraft.peer._counts import share_counts
 from radocraft.peer._decision import Conclusion, conclude, destination
 from radocraft.peer._pending import Pending
 from radocraft.peer._responder import Responder
-from radocraft.peer._scores import share_scores
 from radocraft.peer._sharing import share, table_name_of
 
 __all__ = [
@@ -17,6 +17,6 @@ __all__ = [
     "conclude",
     "destination",
     "share",
-    "share_scores",
+    "share_counts",
     "table_name_of",
 ]

@@ -1,4 +1,4 @@
-"""Counting the rows of a peer by its share of a model's score; the counts leave with noise (`share_scores`)."""
+"""Counting the rows of a peer by its share of a model's score; the counts leave with noise (`share_counts`)."""
 
 from __future__ import annotations
 

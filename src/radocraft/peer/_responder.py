@@ -13,8 +13,8 @@ from radocraft.errors import AwaitsReview, ContractMismatch, PolicyError
 from radocraft.gate import Policy
 from radocraft.ledger import Stage, What
 from radocraft.model import Model
+from radocraft.peer._counts import share_counts
 from radocraft.peer._recovery import resume
-from radocraft.peer._scores import share_scores
 from radocraft.peer._sharing import share
 
 
@@ -77,9 +77,9 @@ class Responder:
                     sign=self.sign,
                 )
             else:
-                self._share_scores(Model.load(model), contract, job, output)
+                self._share_counts(Model.load(model), contract, job, output)
 
-    def _share_scores(self, model: Model, contract: Contract, job: str, output: Path) -> None:
+    def _share_counts(self, model: Model, contract: Contract, job: str, output: Path) -> None:
         if model.contract.fingerprint != contract.fingerprint:
             raise ContractMismatch("The model is not of the contract that the request names.")
-        share_scores(self.open_table(), model, self.peer, policy=self.policy, output=output, name=self.table, job=job)
+        share_counts(self.open_table(), model, self.peer, policy=self.policy, output=output, name=self.table, job=job)

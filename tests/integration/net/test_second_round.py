@@ -52,7 +52,7 @@ def test_counts_and_model_are_those_of_the_file_route(town: World, run) -> None:
         policy = folder / peer / "file.toml"
         ledger = "file.ledger" if peer == "bank" else "ledger"
         policy.write_text((folder / peer / "policy.toml").read_text().replace('"ledger"', f'"{ledger}"'))
-        told = run("scores", *given, "--policy", policy, "-o", folder / f"{peer}.json")
+        told = run("count", *given, "--policy", policy, "-o", folder / f"{peer}.json")
         assert told.code == 0, told.err
         assert (folder / f"{peer}.json").read_bytes() == (folder / "second" / f"{peer}.scores.json").read_bytes()
         check_logs(folder, peer)

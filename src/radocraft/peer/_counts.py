@@ -16,7 +16,7 @@ from radocraft.peer._sharing import table_name_of
 from radocraft.rows import open_source
 
 
-def share_scores(
+def share_counts(
     table: Any,
     model: Model,
     peer: str,
