@@ -9,6 +9,9 @@ from radocraft.rows._craft import block_totals, craft, craft_rows
 from radocraft.rows._encoding import Reader
 from radocraft.rows._labelling import label_rows
 from radocraft.rows._profile import profile
+from radocraft.rows._scored import ScoredRows
+from radocraft.rows._scorer import Scorer
+from radocraft.rows._scoring_rows import score_rows
 from radocraft.rows._shift import Shift, guess_shift
 from radocraft.rows.engines._base import ROWS, Source
 from radocraft.rows.engines._opening import open_source
@@ -16,6 +19,8 @@ from radocraft.rows.engines._opening import open_source
 __all__ = [
     "ROWS",
     "Reader",
+    "ScoredRows",
+    "Scorer",
     "Shift",
     "Source",
     "block_totals",
@@ -30,4 +35,5 @@ __all__ = [
     "open_source",
     "profile",
     "read_columns",
+    "score_rows",
 ]

@@ -1,0 +1,242 @@
+"""Fitting a peer's scorer: out of fold, calibrated, and once more on all rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from radocraft.arrays import Floats, Ints
+from radocraft.contract import Contract, Score
+from radocraft.errors import DataError, OneClass
+from radocraft.progress import Progress
+from radocraft.rows._calibration import Bin, Line, Performance, Platt, raw_log_odds, reliability
+from radocraft.rows._chunks import Chunk
+from radocraft.rows._estimators import Form, Outcome, given_form, raw_scores
+from radocraft.rows._features import Column
+from radocraft.rows._folds import Deal, canonical_order, equal_rows_are_one, lots, strata_of
+from radocraft.rows._scorer import Drawing, Lottery, Scorer
+
+_FITTING = "fitting the peer's model"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to fit, and by what rules.
+
+    Parameters
+    ----------
+    contract, peer, score
+        What was agreed.
+    columns
+        What the model is given.
+    unfitted, form
+        The estimator, and how it takes rows; None for scores from elsewhere.
+    group
+        The column that folds go by, if one.
+    seed
+        What folds depend on besides the rows.
+    notes
+        What was said so far.
+    """
+
+    contract: Contract
+    peer: str
+    score: Score
+    columns: tuple[Column, ...]
+    unfitted: Any | None
+    form: Form
+    outcome: Outcome
+    group: str | None
+    seed: int
+    notes: tuple[str, ...]
+
+
+def ordered(chunk: Chunk, seed: int) -> Chunk:
+    """The same rows in an order that depends on nothing but what they hold, so that every engine fits the same."""
+    nothing = np.zeros(len(chunk))
+    values = nothing if chunk.values is None else chunk.values
+    keys = nothing if chunk.keys is None else chunk.keys
+    groups = nothing if chunk.groups is None else chunk.groups
+    return chunk.take(canonical_order(lots(chunk.matrix, seed), chunk.signatures, chunk.labels, values, keys, groups))
+
+
+def fit(task: Task, chunk: Chunk, progress: Progress) -> Scorer:
+    """The scorer of these rows, which are in canonical order."""
+    classes = np.searchsorted(np.array(task.contract.label.codes), chunk.labels)
+    lottery = _lottery(task, chunk, classes)
+    lot = Drawing(lottery).lots(chunk, classes)
+    nothing = np.zeros_like(classes)
+    count = 1 if lottery.by_group else len(task.contract.label.codes)
+    labels = nothing if lottery.by_group else classes
+    strata = nothing if lottery.by_group else strata_of(chunk.signatures, classes, count)
+    deal = Deal.of(lot, strata, labels, count, task.score.folds)
+    fold = deal.fold(lot, strata, labels)
+    _check_folds(task, classes, fold)
+    known = _Known(task, chunk, classes, fold)
+    models, raw = ((), known.elsewhere()) if task.unfitted is None else known.fitted(progress)
+    maps = known.maps(raw)
+    out = known.calibrated(raw, maps)
+    performance, curve = known.judged(out)
+    return Scorer(
+        task.contract,
+        task.peer,
+        task.columns,
+        task.form,
+        models,
+        maps,
+        deal,
+        lottery,
+        task.group,
+        performance,
+        curve,
+        len(chunk),
+        task.notes,
+        task.unfitted is None and known.are_probabilities,
+    )
+
+
+def _lottery(task: Task, chunk: Chunk, classes: Ints) -> Lottery:
+    if task.group is not None:
+        return Lottery(task.seed, True, True)
+    are_numbers = [column.how != "category" for column in task.columns]
+    together = equal_rows_are_one(chunk.matrix, are_numbers, lots(chunk.matrix, task.seed))
+    lottery = Lottery(task.seed, False, together)
+    if together:
+        return lottery
+    found, times = np.unique(lottery.first(chunk, classes), return_counts=True)
+    return Lottery(task.seed, False, False, found[times > 1])
+
+
+def _check_folds(task: Task, classes: Ints, fold: Ints) -> None:
+    """Every fold must have rows, and the rows outside it more than one label."""
+    folds = task.score.folds
+    if len(np.unique(fold)) < folds:
+        whose = "persons" if task.group is not None else "different rows"
+        raise DataError(
+            f"There are too few {whose} at '{task.peer}' to score each row by a model that has not seen it. "
+            f"Give more rows, or agree on fewer `folds` than {folds}."
+        )
+    if task.outcome.is_number:
+        return
+    for at in range(folds):
+        if len(np.unique(classes[fold != at])) < 2:
+            raise OneClass(
+                f"Too few rows of '{task.peer}' have one of the values of '{task.contract.label.column}' to fit a "
+                "score. Check [label] in the contract, or give more rows."
+            )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The rows to fit on, and their folds."""
+
+    task: Task
+    chunk: Chunk
+    classes: Ints
+    fold: Ints
+
+    @property
+    def aim(self) -> Floats | Ints:
+        """What the estimator is to predict."""
+        return self.classes if self.chunk.values is None else self.chunk.values
+
+    @property
+    def are_probabilities(self) -> bool:
+        """Whether scores from elsewhere all lie between 0 and 1."""
+        held = self.chunk.matrix[:, 0]
+        held = held[~np.isnan(held)]
+        return self.task.outcome.classes == 2 and bool(((held >= 0.0) & (held <= 1.0)).all())
+
+    def elsewhere(self) -> Floats:
+        """Scores that were fitted elsewhere."""
+        told = self.chunk.matrix[:, 0]
+        return np.where(np.isnan(told), np.nan, raw_log_odds(told)) if self.are_probabilities else told
+
+    def fitted(self, progress: Progress) -> tuple[tuple[Any, ...], Floats]:
+        """A model for each fold and one of all rows, and what the former say out of fold."""
+        from sklearn.base import clone  # noqa: PLC0415
+
+        folds, outcome = self.task.score.folds, self.task.outcome
+        rows = given_form(self.chunk.matrix, self.task.columns, self.task.form)
+        wide = outcome.classes > 2
+        raw = np.empty((len(self.chunk), outcome.classes) if wide else len(self.chunk))
+
+        def one(at: int) -> Any:
+            seen = np.flatnonzero(self.fold != at)
+            whole = len(seen) == len(self.fold)
+            model = clone(self.task.unfitted)
+            model.fit(rows if whole else _some(rows, seen), self.aim if whole else self.aim[seen])
+            unseen = np.flatnonzero(self.fold == at)
+            if len(unseen):
+                raw[unseen] = raw_scores(model, _some(rows, unseen), outcome)
+            return model
+
+        return tuple(in_parallel(one, folds + 1, len(self.chunk), progress)), raw
+
+    def maps(self, raw: Floats) -> tuple[tuple[Platt | Line, ...], ...]:
+        """How every model is calibrated: ours all alike, by all rows out of fold; scores from elsewhere in folds."""
+        folds = self.task.score.folds
+        if self.task.unfitted is not None:
+            return (self._map(raw, np.arange(len(raw))),) * (folds + 1)
+        return tuple(self._map(raw, np.flatnonzero(self.fold != at)) for at in range(folds + 1))
+
+    def _map(self, raw: Floats, rows: Ints) -> tuple[Platt | Line, ...]:
+        classes, values = self.task.outcome.classes, self.chunk.values
+        if values is not None:
+            return (Line.of(raw[rows], values[rows]),) if self.task.unfitted is None else ()
+        if classes == 2:
+            return (Platt.of(raw[rows], self.classes[rows] == 1),)
+        return tuple(Platt.of(raw[rows, at], self.classes[rows] == at) for at in range(classes))
+
+    def calibrated(self, raw: Floats, maps: tuple[tuple[Platt | Line, ...], ...]) -> Floats:
+        """Scores out of fold."""
+        out = raw.copy()
+        for at in range(self.task.score.folds):
+            rows = np.flatnonzero(self.fold == at)
+            for number, each in enumerate(maps[at]):
+                place = rows if raw.ndim == 1 else (rows, number)
+                out[place] = each(raw[place])
+        return out
+
+    def judged(self, scores: Floats) -> tuple[Performance, tuple[tuple[Bin, ...], ...]]:
+        """How good they are, and how well calibrated."""
+        classes, values = self.task.outcome.classes, self.chunk.values
+        if values is not None:
+            return Performance.of_numbers(scores, values), ()
+        if classes == 2:
+            return Performance.of_two(scores, self.classes == 1), (reliability(scores, self.classes == 1),)
+        curves = tuple(reliability(scores[:, at], self.classes == at) for at in range(classes))
+        return Performance.of_classes(scores, self.classes), curves
+
+
+def _some(rows: Any, which: Ints) -> Any:
+    return rows[which] if isinstance(rows, np.ndarray) else rows.iloc[which]
+
+
+def in_parallel(work: Callable[[int], Any], times: int, rows: int, progress: Progress) -> list[Any]:
+    """The results of ``work(0)`` and so on, as many at a time as there are cores; no two share one."""
+    cores = os.cpu_count() or 1
+    workers = max(1, min(cores, times))
+    out: list[Any] = [None] * times
+    progress(_FITTING, 0, rows * times)
+
+    def limited(at: int) -> Any:
+        with threadpool_limits(max(1, cores // workers)):
+            return work(at)
+
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = {pool.submit(limited, at): at for at in range(times)}
+        try:
+            for done, future in enumerate(as_completed(waiting), start=1):
+                out[waiting[future]] = future.result()
+                progress(_FITTING, rows * done, rows * times)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return out

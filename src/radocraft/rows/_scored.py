@@ -1,0 +1,54 @@
+"""What a peer holds of its rows once they are scored: a place, a label and a score each, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from radocraft.arrays import Floats, Ints
+
+_ROWS = 2**18
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """One entry per row; how rows are ordered tells nothing. These stay at the peer: the gate sums them.
+
+    Parameters
+    ----------
+    signatures
+        The row's place in the grid of agreed codes, the last shared feature running fastest.
+    labels
+        The label's code; of a numeric label, its bin's.
+    values
+        Of a numeric label, its value; else None.
+    scores
+        Log-odds, out of fold and calibrated; with several classes a column for each; for a numeric label the
+        number to expect.
+    keys
+        The key's value from 0, -1 where the row has none; None without a key.
+    """
+
+    signatures: Ints
+    labels: Ints
+    values: Floats | None
+    scores: Floats
+    keys: Ints | None
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.labels)
+
+    def pieces(self, rows: int = _ROWS) -> Iterator[ScoredRows]:
+        """The rows, some at a time, for sums over more of them than fit in memory as wide numbers."""
+        for start in range(0, len(self), rows):
+            some = slice(start, start + rows)
+            yield ScoredRows(
+                self.signatures[some].astype(np.int64),
+                self.labels[some].astype(np.int64),
+                None if self.values is None else self.values[some].astype(np.float64),
+                self.scores[some].astype(np.float64),
+                None if self.keys is None else self.keys[some].astype(np.int64),
+            )
