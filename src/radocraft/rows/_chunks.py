@@ -195,7 +195,7 @@ class Asking:
         return np.asarray(labels.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def _check_finite(self, matrix: Floats, target: Floats | None, source: Source) -> None:
-        names = [c.name for c, wrong in zip(self.columns, np.isinf(matrix).any(axis=0), strict=True) if wrong]
+        names = [column.name for at, column in enumerate(self.columns) if np.isinf(matrix[:, at]).any()]
         if target is not None and self.number is not None and np.isinf(target).any():
             names.append(self.reader.contract.column_of(self.reader.peer, self.number.column))
         if names:

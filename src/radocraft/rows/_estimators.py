@@ -115,7 +115,7 @@ def given_form(matrix: Floats, columns: Sequence[Column], form: Form) -> Any:
         raise DataError(
             "This model takes data frames, and pandas is not installed here: pip install pandas."
         ) from error
-    out = {}
+    out: dict[str, Any] = {}
     for at, column in enumerate(columns):
         held = matrix[:, at]
         if column.how == "category":

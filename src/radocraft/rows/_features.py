@@ -55,7 +55,7 @@ class Column:
         if self.how == "date":
             return in_days(column)
         if self.how != "category":
-            return column.to_numpy(zero_copy_only=False).astype(np.float64)
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         words = column.cast(pa.string())
         codes = pc.index_in(words, value_set=pa.array(self.categories, pa.string()))
         codes = pc.if_else(pc.is_valid(words), pc.fill_null(codes, len(self.categories)), pa.scalar(None, pa.int32()))

@@ -62,7 +62,7 @@ def lots_of_text(column: pa.Array, seed: int) -> Lots:
         for word in held.dictionary.to_pylist()
     ]
     numbers = np.array([*(int.from_bytes(digest) | 1 for digest in each), 0], dtype=np.uint64)
-    return numbers[held.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)]
+    return np.asarray(numbers[held.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)])
 
 
 def occurrences(number: Lots) -> Ints:

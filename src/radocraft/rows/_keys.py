@@ -89,7 +89,7 @@ class KeyReader:
         coded_column = column.dictionary_encode()
         of_each = [self._of(value) for value in coded_column.dictionary.to_pylist()]
         numbers = np.array([*of_each, NO_KEY], dtype=np.int64)
-        return numbers[coded_column.indices.fill_null(len(of_each)).to_numpy(zero_copy_only=False)]
+        return np.asarray(numbers[coded_column.indices.fill_null(len(of_each)).to_numpy(zero_copy_only=False)])
 
     def _of(self, value: Any) -> int:
         told = canonical(value)
