@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from radocraft import Contract, Part, Policy, learn, recalibrate, share, share_scores
+from radocraft import Contract, Part, Policy, learn, recalibrate, share, share_counts
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._fit import Fit
 from radocraft.learning._linked import CAUTIONS, LinkedRows, fit_linked
@@ -318,7 +318,7 @@ def _second(fold: Fold) -> list[float]:
     parts = [exact_part(table, contract, peer) for peer, table in tables.items()]
     model = learn(parts, contract)
     policy = Policy.exact()
-    better = recalibrate(model, [share_scores(table, model, peer, policy=policy) for peer, table in tables.items()])
+    better = recalibrate(model, [share_counts(table, model, peer, policy=policy) for peer, table in tables.items()])
     columns = tuple(name for table in fold.tables for name in table.columns)
     test = as_table(contract, PeerTable("test", columns, fold.test.codes, fold.test.labels, fold.test.values))
     labels, scores = fold.test.labels, [each.predict(test) for each in (model, better)]
@@ -339,7 +339,7 @@ def due() -> None:
         blocks, missed, seen, most, true, chosen = np.mean([_due(fold) for fold in folds_of(cell)], axis=0)
         shown = [f"{blocks:.0f}", f"{missed:.1f}", f"{seen:.2f}", f"{most:.2f}", f"{true:.2f}", f"{chosen:.2f}"]
         lines.append([f"{cell.domain}, {cell.peers} peers", *shown])
-    head = ["cell", "blocks", "scatter, as expected = 1", "correlation seen", "at most", "true", "caution due"]
+    head = ["cell", "blocks", "scatter, as expected = 1", "correlation seen", "at most", "true", "caution needed"]
     print_table("Correlation of the peers' scores inside blocks, three shared features", head, lines)
 
 

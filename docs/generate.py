@@ -40,7 +40,6 @@ def command_line() -> str:
     """The help of every command, as the terminal shows it."""
     os.environ |= {"COLUMNS": str(WIDTH), "TERMINAL_WIDTH": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
     os.environ.pop("FORCE_COLOR", None)
-    import typer.main
     from typer.testing import CliRunner
 
     from radocraft.cli import app
@@ -51,7 +50,7 @@ def command_line() -> str:
         "Every command takes `--help`; those with a result take `--json`. Colours respect `NO_COLOR`. Shell "
         "completion: `radocraft --install-completion`. Exit codes are in [errors](errors.md).\n",
     ]
-    for path in _commands(typer.main.get_command(app), ()):
+    for path in _commands(None, ()):
         shown = runner.invoke(app, [*path, "--help"], prog_name="radocraft").output
         lines = "\n".join(line.rstrip() for line in shown.strip("\n").splitlines())
         text.append(f"## {' '.join(['radocraft', *path])}\n\n```text\n{lines.strip()}\n```\n")
@@ -59,8 +58,11 @@ def command_line() -> str:
 
 
 def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    from radocraft.cli.commands import COMMANDS, load
+
     yield path
-    for name, inner in getattr(command, "commands", {}).items():
+    inside = {name: load(name) for name in COMMANDS} if not path else getattr(command, "commands", {})
+    for name, inner in inside.items():
         yield from _commands(inner, (*path, name))
 
 

@@ -8,10 +8,9 @@ from xml.etree.ElementTree import Element, indent, tostring
 import pyarrow as pa
 
 import radocraft as rc
-from radocraft.gate._noise import Noise
+from radocraft.gate import Noise
+from radocraft.pages import FONTS, LIGHT, size
 from radocraft.pages._markup import tag
-from radocraft.pages._numbers import size
-from radocraft.pages._theme import FONTS, LIGHT
 
 PICTURE = Path(__file__).parent / "assets" / "overview.svg"
 WIDTH, HEIGHT, CARD = 1080.0, 452.0, 312.0

@@ -1,7 +1,7 @@
 """The whole road: two tables, two parts, one model, and how good it is on people nobody trained on."""
 
 import radocraft as rc
-from radocraft.demo._example import example_people
+from radocraft.demo import example_people
 
 contract, tables = rc.example_peers(rows=10_000)  # made up; each peer's table in an order of its own
 

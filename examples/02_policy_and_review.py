@@ -4,8 +4,8 @@ from pathlib import Path
 
 import radocraft as rc
 from radocraft.errors import AwaitsReview, PolicyRefusal
-from radocraft.ledger._ledger import Ledger
-from radocraft.peer._decision import conclude
+from radocraft.ledger import Ledger
+from radocraft.peer import conclude
 
 contract, tables = rc.example_peers(rows=10_000)
 Path("policy.toml").write_text(

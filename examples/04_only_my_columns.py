@@ -3,7 +3,7 @@
 import numpy as np
 
 import radocraft as rc
-from radocraft.demo._example import example_people
+from radocraft.demo import example_people
 
 contract, tables = rc.example_peers(rows=10_000)
 parts = [rc.share(table, contract, peer) for peer, table in tables.items()]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import radocraft as rc
-from radocraft.pages._report import write_report
+from radocraft.pages import write_report
 
 agreed, tables = rc.example_peers(rows=10_000)
 spelled = agreed.model_dump(mode="json")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import radocraft as rc
-from radocraft.demo._demo import wine_folds
+from radocraft.demo import wine_folds
 
 Path("public.toml").write_text('mode = "exact"\ngives_away_rows = true\nmin_rows = 10\n')
 public = rc.Policy.load("public.toml")

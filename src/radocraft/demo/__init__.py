@@ -4,14 +4,16 @@ In comes one table, public or invented; out goes what peers with its columns wou
 each could do alone.
 """
 
-from radocraft.demo._demo import World, demo
+from radocraft.demo._demo import World, demo, wine_folds
 from radocraft.demo._estimator import RadocraftClassifier
-from radocraft.demo._example import example_peers, write_example
+from radocraft.demo._example import example_peers, example_people, write_example
 
 __all__ = [
     "RadocraftClassifier",
     "World",
     "demo",
     "example_peers",
+    "example_people",
+    "wine_folds",
     "write_example",
 ]

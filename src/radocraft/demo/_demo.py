@@ -90,7 +90,7 @@ def _wine(progress: Progress) -> World:
         progress("wine", at, len(folds))
         contests.append(contest(contract, people, new, seed=at, policy=PUBLIC))
     results = {name: _average([results[name] for results, _ in contests]) for name in contests[0][0]}
-    title = f"wine: 178 wines, 2 peers, 2 shared features, {_FOLDS}-fold cross-validation"
+    title = f"wine: 178 wines, 2 shared features, exact sums of a public table, {_FOLDS} folds"
     return World("wine", title, ranked(results), contests[0][1])
 
 
@@ -98,7 +98,7 @@ def _bank_and_insurer(customers: int, progress: Progress) -> World:
     progress("bank and insurer", 0, 0)
     people, new = example_people(customers, seed=0), example_people(NEW_CUSTOMERS, seed=1)
     results, left = contest(Contract.parse(CONTRACT), people, new, seed=0, policy=Policy())
-    title = f"bank and insurer: {customers:,} customers, 2 shared features"
+    title = f"bank and insurer: {customers:,} customers, 2 shared features, sums with noise"
     return World("bank_and_insurer", title, ranked(results), left)
 
 
