@@ -3,50 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 import typer
 
-from radocraft.cli import bench, contract, policy, study
-from radocraft.cli.advise import advise
-from radocraft.cli.craft import craft
-from radocraft.cli.demo import demo
-from radocraft.cli.example import example
-from radocraft.cli.explain import explain
-from radocraft.cli.inspect import inspect
-from radocraft.cli.learn import learn
-from radocraft.cli.ledger import ledger
-from radocraft.cli.network import add_network
-from radocraft.cli.predict import predict
-from radocraft.cli.profile import profile
-from radocraft.cli.report import report
-from radocraft.cli.review import review
-from radocraft.cli.second_round import count, recalibrate
+from radocraft.cli.commands import Commands
 from radocraft.cli.terminal import fail, fail_usage, interruption, is_misuse, out
 from radocraft.errors import RadocraftError
 from radocraft.files import __version__
 
 app = typer.Typer(
     name="radocraft",
+    cls=Commands,
     help="One model across organisations' tables, with no shared id and no row leaving the building.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Begin": (demo, example),
-    "Agree": (profile,),
-    "At a peer": (craft, review, ledger, inspect, count),
-    "At the learner": (learn, explain, report, predict, advise, recalibrate),
-}
-for panel, commands in COMMANDS.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-app.add_typer(contract.app, name="contract", rich_help_panel="Agree")
-app.add_typer(policy.app, name="policy", rich_help_panel="Agree")
-add_network(app, panel="On a network")
-app.add_typer(study.app, name="study", rich_help_panel="Research")
-app.add_typer(bench.app, name="bench", rich_help_panel="Research")
 
 
 def _version(wanted: bool) -> None:

@@ -22,7 +22,7 @@ def advise(
     top: Annotated[int, typer.Option(min=1, help="How many choices to print.")] = 16,
     as_json: Json = False,
 ) -> None:
-    """Show which shared features help as keys of blocks, so that peers can agree on fewer.
+    """Show which shared features help, so that peers can agree on fewer.
 
     Example: radocraft advise --contract contract.toml bank.part.parquet insurer.part.parquet
     """

@@ -16,7 +16,7 @@ def example(
     rows: Annotated[int, typer.Option(min=100, help="How many customers.")] = 10_000,
     as_json: Json = False,
 ) -> None:
-    """Write example tables of a bank and an insurer, their contract, and people to score.
+    """Write example tables of a bank and an insurer, and their contract.
 
     Example: radocraft example trial && cd trial
     """

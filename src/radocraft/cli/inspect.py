@@ -24,7 +24,7 @@ def inspect(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a part holds, and check it as if an enemy had made it; with --json all of it.
+    """Show what a part holds, and check it as if an enemy had made it.
 
     Example: radocraft inspect bank.part.parquet
     """

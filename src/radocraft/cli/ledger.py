@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from radocraft.cli.terminal import Json, out, print_json
 from radocraft.errors import FileError
 from radocraft.gate import epsilon_of
-from radocraft.ledger import Budget, History, Leaving, Ledger, Limits, Line
+from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Limits, Line
 
 
 def ledger(
@@ -20,7 +21,7 @@ def ledger(
     table: Annotated[str | None, typer.Option("--table", help="Only what left of this table.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what left, when, under which contract, who let it go, what it cost, and what remains.
+    """Tell what left, when, who let it go, what it cost, and what remains.
 
     Example: radocraft ledger bank.ledger
     """
@@ -50,7 +51,14 @@ def _print_table(name: str, lines: list[Line], history: History) -> None:
         fact = _line(line, history)
         cost = "exact" if fact["epsilon"] is None else "given again" if fact["rho"] == 0 else f"{fact['epsilon']:.3g}"
         state = fact["state"] + (f" ({fact['decided_by']}: {fact['reason']})" if fact["decided_by"] else "")
-        grid.add_row(f"{line.time:%Y-%m-%d %H:%M}", fact["what"], fact["contract"], f"{fact['rows']:,}", cost, state)
+        grid.add_row(
+            _left(line, history).strftime("%Y-%m-%d %H:%M"),
+            fact["what"],
+            fact["contract"],
+            f"{fact['rows']:,}",
+            cost,
+            state,
+        )
     out.print(grid)
     remaining = _remaining(name, history)
     if remaining is None:
@@ -82,10 +90,18 @@ def _line(line: Line, history: History) -> dict[str, Any]:
         "delta": delta,
         "state": history.stage_of(entry),
         "decided_by": decision.name if decision else None,
+        "decided_at": _left(line, history).isoformat() if decision else None,
         "reason": decision.reason if decision else None,
         "file": entry.file,
         "job": entry.job,
     }
+
+
+def _left(line: Line, history: History) -> datetime:
+    """When it left: when it was decided on, if somebody had to."""
+    proposal = line.entry.proposal
+    decisions = (one for one in history.lines if isinstance(one.entry, Decision) and one.entry.proposal == proposal)
+    return next(decisions, line).time
 
 
 def _remaining(table: str, history: History) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ def count(
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Count how this peer's share of a model's scores is spread, for the learner's second round.
+    """Count how this peer's share of a model's scores is spread.
 
     Example: radocraft count model.json bank.parquet --peer bank -o bank.scores.json
     """
@@ -50,7 +50,7 @@ def recalibrate(
     output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
     as_json: Json = False,
 ) -> None:
-    """Give a model probabilities from every peer's counts of scores, and say how good it is.
+    """Give a model probabilities from every peer's counts of scores.
 
     Example: radocraft recalibrate model.json bank.scores.json insurer.scores.json -o model2.json
     """

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeGuard
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -25,10 +25,12 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
-from radocraft.contract import Mistake
 from radocraft.errors import AwaitsReview, RadocraftError
 from radocraft.files import check_place, plain, plain_json
 from radocraft.progress import Progress as Report
+
+if TYPE_CHECKING:  # what commands need they import when they are called; this is for all of them
+    from radocraft.contract import Mistake
 
 
 class PlainConsole(Console):

@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from tests.integration.test_cli import run  # noqa: F401
 from typer.testing import CliRunner
 
-from radocraft.cli import network
+from radocraft.cli import app, commands
 from radocraft.errors import NetworkError
 
 ROOT = Path(__file__).parents[3]
@@ -85,9 +84,7 @@ def test_hadolint_takes_the_container_file(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_the_commands_say_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "find_spec", lambda module: None)
-    app = typer.Typer()
-    network.add_network(app, "On a network")
+    monkeypatch.setattr(commands, "find_spec", lambda module: None)
     for words in (["identity", "init", "authority"], ["collect", "--from", "bank=x"], ["doctor"]):
         error = CliRunner().invoke(app, words).exception
         assert isinstance(error, NetworkError)
