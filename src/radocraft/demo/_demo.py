@@ -23,12 +23,11 @@ from radocraft.contract import Contract, private_columns
 from radocraft.demo._example import CONTRACT, deal, example_people
 from radocraft.gate import Policy
 from radocraft.learning import auc, error_rate, learn
-from radocraft.model import View
 from radocraft.parts import Part
 from radocraft.peer import share
 from radocraft.progress import Progress, quiet
 from radocraft.research import FINE_GAMMAS, PeerTable, fit_ridge, zip_rows
-from radocraft.rows import open_source
+from radocraft.rows import View, open_source
 
 CUSTOMERS = 100_000
 NEW_CUSTOMERS = 50_000

@@ -16,8 +16,7 @@ from radocraft.contract import Number
 from radocraft.errors import MissingColumn
 from radocraft.learning._blocks import Blocks
 from radocraft.learning._linked import LinkedRows
-from radocraft.model import View, checked_batches
-from radocraft.rows import check_labels, listed, open_source
+from radocraft.rows import View, check_labels, checked_batches, listed, open_source
 from radocraft.sums import dense
 
 

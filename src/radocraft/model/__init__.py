@@ -36,7 +36,7 @@ from radocraft.model._scores import (
     gain_of,
     predict_scores,
 )
-from radocraft.model._scoring import Scores, View, checked_batches
+from radocraft.model._scoring import Scores
 from radocraft.model._shares import bin_width, check_single, contributions, identity
 
 __all__ = [
@@ -64,11 +64,9 @@ __all__ = [
     "Seen",
     "Tuned",
     "Validated",
-    "View",
     "Weight",
     "bin_width",
     "check_single",
-    "checked_batches",
     "contributions",
     "explain",
     "gain_of",

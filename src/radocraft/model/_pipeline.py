@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from radocraft.arrays import Floats
 from radocraft.contract import Constants, Contract
 from radocraft.model._record import Record, number
-from radocraft.model._scoring import View, checked_batches
-from radocraft.rows import open_source
+from radocraft.rows import View, checked_batches, open_source
 
 
 class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]

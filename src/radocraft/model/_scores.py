@@ -26,8 +26,8 @@ from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, LearnError, MissingColumn, NotFinite
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._record import Origin
-from radocraft.model._scoring import Scores, checked_batches, shared_view
-from radocraft.rows import Source, listed, open_source, read_columns
+from radocraft.model._scoring import Scores
+from radocraft.rows import Source, checked_batches, listed, open_source, read_columns, shared_view
 from radocraft.sums import TOP
 
 SCORE = "score:"

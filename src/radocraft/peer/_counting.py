@@ -14,16 +14,14 @@ from radocraft.errors import LearnError, PolicyRefusal
 from radocraft.gate import TOTAL, Noise, Policy, rho_of
 from radocraft.model import (
     Record,
-    View,
     bin_width,
     check_single,
-    checked_batches,
     contributions,
     identity,
     number,
 )
 from radocraft.parts import BINS, Histograms
-from radocraft.rows import Source, check_labels
+from radocraft.rows import Source, View, check_labels, checked_batches
 from radocraft.sums import dense, locate
 
 

@@ -13,6 +13,7 @@ from radocraft.rows._scored import ScoredRows
 from radocraft.rows._scorer import Scorer
 from radocraft.rows._scoring_rows import score_rows
 from radocraft.rows._shift import Shift, guess_shift
+from radocraft.rows._view import View, checked_batches, shared_view
 from radocraft.rows.engines._base import ROWS, Source
 from radocraft.rows.engines._opening import open_source
 
@@ -23,10 +24,12 @@ __all__ = [
     "Scorer",
     "Shift",
     "Source",
+    "View",
     "block_totals",
     "check_labels",
     "check_read",
     "check_rows",
+    "checked_batches",
     "craft",
     "craft_rows",
     "guess_shift",
@@ -36,4 +39,5 @@ __all__ = [
     "profile",
     "read_columns",
     "score_rows",
+    "shared_view",
 ]

@@ -1,0 +1,146 @@
+"""Tables of people to score: which peers' columns are there, and how to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from radocraft.arrays import Floats, Ints
+from radocraft.contract import Constants, Contract, Kind, Number, private_columns
+from radocraft.errors import MissingColumn, NotFinite
+from radocraft.rows._checks import check_read, check_rows, listed
+from radocraft.rows._encoding import Reader
+from radocraft.rows.engines._base import ROWS, Source
+from radocraft.sums import dense
+
+
+@dataclass(frozen=True)
+class View:
+    """Which peers' columns a table has, and how to read them.
+
+    ``shared`` reads the shared features; ``readers`` the private features of
+    each peer that is there; ``owners`` says to which of its holders a private
+    column belongs in the model: the first.
+    """
+
+    shared: Reader
+    readers: dict[str, Reader]
+    owners: dict[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        contract: Contract,
+        peers: tuple[str, ...],
+        source: Source,
+        constants: dict[str, Constants] | None = None,
+    ) -> View:
+        """Find the contract's columns in a table."""
+        kinds = source.kinds()
+        readers = {}
+        for peer in peers:
+            reader = _reader(contract, peer, kinds, (constants or {}).get(peer, {}))
+            wanted = {name: contract.column_of(peer, name) for name in contract.own_columns(peer)}
+            found = [name for name in wanted if reader.contract.column_of(peer, name) in kinds]
+            others = {name for other in peers if other != peer for name in contract.own_columns(other)}
+            if not {*found} & ({*wanted} - others or {*wanted}):
+                continue  # at most columns that another peer holds too
+            if len(found) < len(wanted):
+                raise MissingColumn(
+                    f"'{source.name}' has some columns of '{peer}' but lacks "
+                    f"{listed([own for name, own in wanted.items() if name not in found])}. "
+                    f"Add them, or leave all of '{peer}' out to have it filled in from block means."
+                )
+            readers[peer] = reader
+        shared = next(iter(readers.values()), _reader(contract, None, kinds, {}))
+        if lacking := [s.name for s in contract.shared if shared.contract.column_of(shared.peer, s.name) not in kinds]:
+            raise MissingColumn(
+                f"'{source.name}' lacks {listed(lacking)}, shared by all peers. It has {listed(list(kinds))}. "
+                "Rename a column, or add it; empty cells are allowed."
+            )
+        owners: dict[str, str] = {}
+        for peer in peers:
+            owners |= {c.name: peer for c in private_columns(contract, peer) if c.name not in owners}
+        return cls(shared, readers, owners)
+
+    @property
+    def all(self) -> list[Reader]:
+        """Every reader once."""
+        return list(self.readers.values()) or [self.shared]
+
+    def query(self, keep: tuple[str, ...] = ()) -> exp.Select:
+        """Codes, raw values of every peer that is there, whether a cell cannot be read, and columns to keep."""
+        columns = [self.shared.code(s).as_(f"code_{at}") for at, s in enumerate(self.shared.contract.shared)]
+        for number, (peer, reader) in enumerate(self.readers.items()):
+            named = zip(private_columns(reader.contract, peer), reader.private(), strict=True)
+            owned = [value for column, value in named if self.owners[column.name] == peer]
+            columns += [value.as_(f"value_{number}_{at}") for at, value in enumerate(owned)]
+        misread = [condition for reader in self.all if (condition := reader.misread()) is not None]
+        columns.append(exp.or_(exp.false(), *misread).as_("misread"))
+        if unknown := [name for name in keep if name not in self.shared.kinds]:
+            raise MissingColumn(
+                f"There is no column {listed(unknown)} to keep. There are {listed(list(self.shared.kinds))}."
+            )
+        columns += [exp.column(name, quoted=True).as_(f"keep_{at}") for at, name in enumerate(keep)]
+        relation: exp.Expr = ROWS
+        for reader in self.readers.values():
+            relation = reader.rows(relation)
+        return exp.select(*columns).from_(relation)
+
+    def codes(self, batch: pa.RecordBatch) -> Ints:
+        """The batch's signatures."""
+        width = len(self.shared.contract.shared)
+        return dense(batch.select([f"code_{at}" for at in range(width)])).astype(np.int64)
+
+    def values(self, batch: pa.RecordBatch) -> Floats:
+        """The batch's raw private values, peer after peer, NaN where missing."""
+        return dense(batch.select([name for name in batch.schema.names if name.startswith("value_")]))
+
+
+def shared_view(contract: Contract, source: Source) -> View:
+    """How to read the shared features alone."""
+    return View.of(contract, (), source)
+
+
+def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], constants: Constants) -> Reader:
+    """A reader that finds a column under the contract's name, the peer's own or, if shared, another peer's.
+
+    Without a peer it reads the shared features alone.
+    """
+    name = peer or next(iter(contract.peers))
+    features = contract.peers[name].features if peer else {}
+    owners = {shared.name: (name, *contract.peers) for shared in contract.shared} | dict.fromkeys(features, (name,))
+    columns = {}
+    for feature, held_by in owners.items():
+        candidates = [feature, *(contract.column_of(owner, feature) for owner in held_by)]
+        columns[feature] = next((column for column in candidates if column in kinds), feature)
+    held = contract.peers[name].model_copy(update={"features": features, "columns": columns})
+    return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds, constants)
+
+
+def checked_batches(
+    view: View, source: Source, keep: tuple[str, ...] = (), *, with_label: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a view, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows."""
+    count = 0
+    query = view.query(keep)
+    if with_label:
+        query = query.select(view.shared.label().as_("label"))
+        label = view.shared.contract.label
+        query = query.select(view.shared.number(label.column).as_("target")) if isinstance(label, Number) else query
+    for batch in source.batches(query):
+        if batch.column("misread").to_numpy(zero_copy_only=False).any():
+            break
+        if np.isinf(view.values(batch)).any():
+            raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
+        count += batch.num_rows
+        yield batch
+    else:
+        check_rows(count, source)
+        return
+    for reader in view.all:
+        check_read(reader, source)
