@@ -25,6 +25,7 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from radocraft import Contract, Part, Policy, learn, recalibrate, share, share_counts
+from radocraft.demo._baselines import FINE_GAMMAS, PeerTable, fit_ridge
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._fit import Fit
 from radocraft.learning._linked import CAUTIONS, LinkedRows, fit_linked
@@ -32,12 +33,10 @@ from radocraft.learning._matching import USUAL_CAUTION, Ridge, fit_matching, gen
 from radocraft.learning._metrics import auc, error_rate
 from radocraft.learning._population import Population
 from radocraft.learning._relation import largest_correlation, left_over
-from radocraft.research.study._baselines import FINE_GAMMAS, fit_ridge
 from radocraft.research.study._cell import Cell, folds_of
 from radocraft.research.study._domains import DOMAINS
 from radocraft.research.study._methods import Fold, agree_contract, design_matrix, merged_blocks
 from radocraft.research.study._metrics import calibration_error, reliability
-from radocraft.research.study._scenarios import PeerTable
 from radocraft.sums._cells import standardise
 from radocraft.sums._tally import Tally
 

@@ -58,7 +58,7 @@ def command_line() -> str:
 
 
 def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    from radocraft.cli.commands import COMMANDS, load
+    from radocraft.cli._commands import COMMANDS, load
 
     yield path
     inside = {name: load(name) for name in COMMANDS} if not path else getattr(command, "commands", {})

@@ -12,7 +12,7 @@ from tests.docs.blocks import DOCS, blocks
 from tests.unit.study.data import needs_data
 from typer.testing import CliRunner
 
-from radocraft.cli.study import app
+from radocraft.cli._study import app
 from radocraft.errors import StudyError
 from radocraft.research.study._presets import PRESETS
 

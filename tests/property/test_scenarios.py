@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radocraft.research.study._baselines import zip_rows
-from radocraft.research.study._scenarios import PeerTable, Scenario, agree_edges, code_shared, deal, split_features
+from radocraft.demo._baselines import PeerTable, zip_rows
+from radocraft.research.study._scenarios import Scenario, agree_edges, code_shared, deal, split_features
 
 
 @st.composite

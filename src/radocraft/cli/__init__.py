@@ -6,8 +6,8 @@ import sys
 
 import typer
 
-from radocraft.cli.commands import Commands
-from radocraft.cli.terminal import fail, fail_usage, interruption, is_misuse, out
+from radocraft.cli._commands import Commands
+from radocraft.cli._terminal import fail, fail_usage, interruption, is_misuse, out
 from radocraft.errors import RadocraftError
 from radocraft.files import __version__
 

@@ -20,13 +20,13 @@ from sklearn.model_selection import StratifiedKFold
 
 from radocraft.arrays import Floats, Ints, one_thread
 from radocraft.contract import Contract, private_columns
+from radocraft.demo._baselines import FINE_GAMMAS, PeerTable, fit_ridge, zip_rows
 from radocraft.demo._example import CONTRACT, deal, example_people
 from radocraft.gate import Policy
 from radocraft.learning import auc, error_rate, learn
 from radocraft.parts import Part
 from radocraft.peer import share
 from radocraft.progress import Progress, quiet
-from radocraft.research import FINE_GAMMAS, PeerTable, fit_ridge, zip_rows
 from radocraft.rows import View, open_source
 
 CUSTOMERS = 100_000

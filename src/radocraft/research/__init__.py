@@ -6,33 +6,27 @@ In come the paper's data sets and made-up tables; out go tables of results and f
 from radocraft.research.bench._learn import against_reading
 from radocraft.research.bench._linkage import against_linkage
 from radocraft.research.bench._scan import CODES, Codec, against_scan
-from radocraft.research.study._baselines import FINE_GAMMAS, fit_ridge, zip_rows
 from radocraft.research.study._compare import compare
 from radocraft.research.study._figures import draw_figures
 from radocraft.research.study._presets import PRESETS, preset_named
 from radocraft.research.study._results import read_results
 from radocraft.research.study._run import run_study
-from radocraft.research.study._scenarios import PeerTable
 from radocraft.research.study._summary import Line, closest_choices, readings, summarise
 
 __all__ = [
     "CODES",
-    "FINE_GAMMAS",
     "PRESETS",
     "Codec",
     "Line",
-    "PeerTable",
     "against_linkage",
     "against_reading",
     "against_scan",
     "closest_choices",
     "compare",
     "draw_figures",
-    "fit_ridge",
     "preset_named",
     "read_results",
     "readings",
     "run_study",
     "summarise",
-    "zip_rows",
 ]

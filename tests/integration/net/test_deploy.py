@@ -13,7 +13,8 @@ import pytest
 from tests.integration.test_cli import run  # noqa: F401
 from typer.testing import CliRunner
 
-from radocraft.cli import app, commands
+from radocraft.cli import _commands as commands
+from radocraft.cli import app
 from radocraft.errors import NetworkError
 
 ROOT = Path(__file__).parents[3]

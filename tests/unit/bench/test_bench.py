@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from radocraft.cli.bench import app
+from radocraft.cli._bench import app
 from radocraft.research.bench import _growth as growth
 from radocraft.research.bench import _learn as bench_learn
 from radocraft.research.bench import _measure as measure

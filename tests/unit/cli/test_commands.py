@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from radocraft.cli.commands import COMMANDS, load
+from radocraft.cli._commands import COMMANDS, load
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -5,16 +5,16 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import PredefinedSplit
 
-from radocraft.errors import OneClass
-from radocraft.research.study._baselines import (
+from radocraft.demo._baselines import (
     PAPER_GAMMAS,
+    PeerTable,
     best_gamma,
     fit_ridge,
     stratified_folds,
     units_of,
     zip_rows,
 )
-from radocraft.research.study._scenarios import PeerTable
+from radocraft.errors import OneClass
 
 NO_SHARED = np.empty((80, 0))
 

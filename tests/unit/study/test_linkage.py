@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from radocraft.demo._baselines import PeerTable
 from radocraft.errors import StudyError
 from radocraft.research.study._linkage import link_rows, one_to_one
-from radocraft.research.study._scenarios import PeerTable
 
 
 def test_each_row_is_linked_once_and_ties_are_drawn_by_lot() -> None:

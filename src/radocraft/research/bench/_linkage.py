@@ -22,12 +22,11 @@ import pyarrow.parquet as pq
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
+from radocraft.demo import FINE_GAMMAS, PeerTable, fit_ridge, zip_rows
 from radocraft.learning import learn_columns
 from radocraft.model import predict
 from radocraft.peer import share
 from radocraft.research.bench._measure import Cost, measure
-from radocraft.research.study._baselines import FINE_GAMMAS, fit_ridge, zip_rows
-from radocraft.research.study._scenarios import PeerTable
 
 CODES = (16, 16)
 WIDTH = 10

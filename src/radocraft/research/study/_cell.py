@@ -11,8 +11,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
+from radocraft.demo import Scaling
 from radocraft.learning import auc, error_rate
-from radocraft.research.study._baselines import Scaling
 from radocraft.research.study._domains import Columns, Table, load_table
 from radocraft.research.study._methods import Algorithms, Choices, Encoding, Fold, GammaGrid, Rows, run_fold
 from radocraft.research.study._metrics import calibration_error, delta, paired_p, reliability, share_beaten

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from radocraft.arrays import Floats, Ints
+from radocraft.demo import PeerTable
 from radocraft.errors import StudyError
-from radocraft.research.study._scenarios import PeerTable
 
 _RECALL = 0.95
 _PAIRS = 1e5

@@ -15,6 +15,17 @@ import numpy as np
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
+from radocraft.demo import (
+    FINE_GAMMAS,
+    PAPER_GAMMAS,
+    Linear,
+    PeerTable,
+    Scaling,
+    fit_ridge,
+    in_units,
+    units_of,
+    zip_rows,
+)
 from radocraft.gate import Noise, Policy, release
 from radocraft.learning import (
     USUAL_CAUTION,
@@ -27,18 +38,8 @@ from radocraft.learning import (
     generalised_cross_validation,
     merge_cells,
 )
-from radocraft.research.study._baselines import (
-    FINE_GAMMAS,
-    PAPER_GAMMAS,
-    Linear,
-    Scaling,
-    fit_ridge,
-    in_units,
-    units_of,
-    zip_rows,
-)
 from radocraft.research.study._linkage import link_rows
-from radocraft.research.study._scenarios import Edges, PeerTable
+from radocraft.research.study._scenarios import Edges
 from radocraft.rows import craft_rows
 
 Encoding = Literal["one-hot", "ordinal"]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from radocraft.demo import Scaling
 from radocraft.errors import StudyError
-from radocraft.research.study._baselines import Scaling
 from radocraft.research.study._cell import Cell
 from radocraft.research.study._domains import DOMAINS, Columns, Domain
 from radocraft.research.study._methods import Encoding

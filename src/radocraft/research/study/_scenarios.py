@@ -30,6 +30,7 @@ from typing import Literal
 import numpy as np
 
 from radocraft.arrays import Floats, Ints
+from radocraft.demo import PeerTable
 from radocraft.errors import StudyError
 
 Setting = Literal["vertical", "duplicates", "one-peer", "random"]
@@ -96,29 +97,6 @@ class FeatureSplit:
 
     shared: Ints
     private: tuple[Ints, ...]
-
-
-@dataclass(frozen=True)
-class PeerTable:
-    """All that one peer holds: no id, and rows in an order of its own.
-
-    Parameters
-    ----------
-    name, columns
-        Whose it is, and the names of its private columns.
-    codes, labels, values
-        Per row: the code of each shared feature, +1 or -1, and the raw private
-        values, NaN where missing.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    codes: Ints
-    labels: Ints
-    values: Floats
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 def split_features(width: int, scenario: Scenario) -> FeatureSplit:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mistakes
+from radocraft.cli._terminal import Json, Output, err, out, print_json, print_mistakes
 from radocraft.errors import PolicyError
 from radocraft.files import write_draft
 from radocraft.gate import Policy, check_policy, describe_policy, draft_policy

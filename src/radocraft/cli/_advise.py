@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.cli.terminal import ContractFile, Json, out, print_json, progress
+from radocraft.cli._terminal import ContractFile, Json, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.learning import USUAL_CAUTION, Advice, best_order, leanest
 from radocraft.learning import advise as advise_keys

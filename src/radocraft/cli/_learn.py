@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.explain import print_certificate, print_effects, print_validation
-from radocraft.cli.outlook import print_score_model
-from radocraft.cli.terminal import ContractFile, Json, can_be_written, out, print_json
+from radocraft.cli._explain import print_certificate, print_effects, print_validation
+from radocraft.cli._outlook import print_score_model
+from radocraft.cli._terminal import ContractFile, Json, can_be_written, out, print_json
 from radocraft.contract import Contract
 from radocraft.gate import describe_rows
 from radocraft.learning import learn as learn_model

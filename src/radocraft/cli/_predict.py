@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, can_be_written, out, print_json, progress
+from radocraft.cli._terminal import Json, can_be_written, out, print_json, progress
 from radocraft.model import ScoreModel, load_model, write_joined, write_scores
 from radocraft.rows import open_source
 

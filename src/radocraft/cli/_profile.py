@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli._terminal import Json, out, print_json
 from radocraft.gate import Policy
 from radocraft.rows import open_source
 from radocraft.rows import profile as profile_table

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli._terminal import Json, out, print_json
 from radocraft.net import Identity, adopt, digest, init_authority, issue, revoke, rotate
 
 app = typer.Typer(help="Who you are on the network: certificates and tokens.", no_args_is_help=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli._terminal import Json, out, print_json
 from radocraft.errors import FileError
 from radocraft.gate import epsilon_of
 from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Limits, Line

@@ -11,7 +11,7 @@ import typer
 from rich.box import MARKDOWN
 from rich.table import Column, Table
 
-from radocraft.cli.terminal import Json, err, out, print_json, progress
+from radocraft.cli._terminal import Json, err, out, print_json, progress
 from radocraft.research import (
     PRESETS,
     Line,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json, progress
+from radocraft.cli._terminal import Json, out, print_json, progress
 from radocraft.pages import size
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, Output, err, out, print_json, print_mistakes
+from radocraft.cli._terminal import Json, Output, err, out, print_json, print_mistakes
 from radocraft.contract import Contract, Profile, check_contract, describe_contract, draft_contract
 from radocraft.errors import ContractError
 from radocraft.files import write_draft

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from radocraft.cli.inspect import print_part
-from radocraft.cli.terminal import Json, err, out, print_json
+from radocraft.cli._inspect import print_part
+from radocraft.cli._terminal import Json, err, out, print_json
 from radocraft.ledger import Verdict
 from radocraft.pages import ReviewServer
 from radocraft.parts import Histograms, Part

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import err
+from radocraft.cli._terminal import err
 from radocraft.contract import Contract
 from radocraft.errors import IdentityError
 from radocraft.gate import Policy

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.cli.outlook import print_score_model
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli._outlook import print_score_model
+from radocraft.cli._terminal import Json, out, print_json
 from radocraft.contract import Number
 from radocraft.model import Estimate, Explanation, Model, Outlook, ScoreModel, Validated, Weight, gain_of, load_model
 from radocraft.model import explain as explain_model

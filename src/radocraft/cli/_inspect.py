@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli._terminal import Json, out, print_json
 from radocraft.contract import Contract
 from radocraft.gate import describe_rows
 from radocraft.pages import size

@@ -100,7 +100,7 @@ def load(name: str) -> Any:
     if not entry.there:
         anything = {"allow_extra_args": True, "ignore_unknown_options": True}
         return TyperCommand(name, callback=_not_there, context_settings=anything)
-    module = import_module(f"radocraft.cli.{entry.module}")
+    module = import_module(f"radocraft.cli._{entry.module}")
     if (app := getattr(module, "app", None)) is None:
         app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
         app.command(name)(getattr(module, name))

@@ -24,13 +24,35 @@ import numpy as np
 
 from radocraft.arrays import Floats, Ints, number_rows
 from radocraft.errors import OneClass
-from radocraft.research.study._scenarios import PeerTable
 
 Scaling = Literal["standard", "min-max", "none"]
 
 PAPER_GAMMAS = (0.01, 1.0, 100.0)
 FINE_GAMMAS = tuple(float(gamma) for gamma in np.logspace(-6, 2, 17))
 _FOLDS = 10
+
+
+@dataclass(frozen=True)
+class PeerTable:
+    """All that one peer holds: no id, and rows in an order of its own.
+
+    Parameters
+    ----------
+    name, columns
+        Whose it is, and the names of its private columns.
+    codes, labels, values
+        Per row: the code of each shared feature, +1 or -1, and the raw private
+        values, NaN where missing.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    codes: Ints
+    labels: Ints
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.peer import IdentityFolder, split
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli._peer import IdentityFolder, split
+from radocraft.cli._terminal import Json, out, print_json
 from radocraft.net import examine
 
 _STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from radocraft.cli.terminal import out
+from radocraft.cli._terminal import out
 from radocraft.model import ScoreModel, gain_of
 
 

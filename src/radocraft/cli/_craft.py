@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json, progress
+from radocraft.cli._terminal import ContractFile, Json, can_be_written, err, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.gate import Policy, describe_rows
 from radocraft.net import Identity

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from radocraft.cli.terminal import Json, out, print_json
+from radocraft.cli._terminal import Json, out, print_json
 from radocraft.pages import size
 from radocraft.research import CODES, Codec, against_linkage, against_reading, against_scan
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.terminal import Json, can_be_written, err, out, print_json
+from radocraft.cli._terminal import Json, can_be_written, err, out, print_json
 from radocraft.gate import Policy
 from radocraft.learning import recalibrate as recalibrate_model
 from radocraft.model import Model

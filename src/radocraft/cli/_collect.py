@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli.learn import Method
-from radocraft.cli.peer import IdentityFolder, MetricsPort, split
-from radocraft.cli.terminal import ContractFile, Json, can_be_written, err, out, print_json
+from radocraft.cli._learn import Method
+from radocraft.cli._peer import IdentityFolder, MetricsPort, split
+from radocraft.cli._terminal import ContractFile, Json, can_be_written, err, out, print_json
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch
 from radocraft.files import writing
