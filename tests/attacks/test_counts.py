@@ -102,7 +102,8 @@ def variance(rows: int, off: float) -> float:
 def test_a_drafted_contract_takes_the_column_for_a_number():
     """As above, so that nothing need be known of a column for it to be safe."""
     told = {"clinic": profile(patients()), "shop": profile(patients().drop_columns(["icd"]))}
-    assert 'icd = "numeric"' in draft_contract(told, name="stay", label="long", positive="1", negative="0")
+    drafted = draft_contract(told, name="stay", label="long", positive="1", negative="0", columns=True)
+    assert 'icd = "numeric"' in drafted
 
 
 VALUES = Contract.parse("""

@@ -160,7 +160,7 @@ def test_two_peers_parts_of_the_same_people_do_not_subtract():
     all_young, middle = part_of_bern(exact["pharmacy"], ROLLED), part_of_bern(exact["clinic"], 1)
     assert np.subtract(all_young, middle) == pytest.approx([YOUNG, truth])
     tallies, off = {peer: craft(people, TWO, peer) for peer in LEAST}, []
-    for at in range(60):
+    for at in range(40):
         cells = {p: release(tallies[p], TWO, LEAST[p], Noise.seeded("two", p, at)).cells for p in LEAST}
         all_young, middle = part_of_bern(cells["pharmacy"], ROLLED), part_of_bern(cells["clinic"], 1)
         if all_young is not None and middle is not None:

@@ -131,7 +131,7 @@ def test_one_number_in_eight_columns_is_no_clearer_than_a_row():
     away = np.abs(spline_columns(AGES.astype(np.float64), knots) - left).sum(axis=1)
     assert AGES[np.argmin(away)] == table["age"][0].as_py()
     young, old = 25, 60
-    found = {age: eight(age, 80) for age in (young, old)}
+    found = {age: eight(age, 50) for age in (young, old)}
     told = [AGES[np.argmin(((sums[:, None] - rows) ** 2).sum(axis=2), axis=1)] for sums, _, _ in found.values()]
     assert rms(np.concatenate([told[0] - young, told[1] - old])) > AGES.std()
     moved = rows[-1] - rows[0]
