@@ -6,10 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from radocraft.policy.rules import Privacy
-from radocraft.privacy.bounded import craft_bounded
 
-from radocraft import Contract, Policy, Tally, craft, make_release, open_source
+from radocraft import Contract, Policy, Tally, craft, open_source, share
 from radocraft.errors import AlreadyIn, MissingColumn
 from radocraft.sums._pieces import Piece, Rows, piece_of_file, piece_of_table
 
@@ -54,9 +52,9 @@ def test_no_row_counts_twice_towards_the_least_number(tmp_path: Path) -> None:
     (tmp_path / "copy.parquet").write_bytes((tmp_path / "0.parquet").read_bytes())
     for files in ([tmp_path / "0.parquet"] * 2, tmp_path):
         with pytest.raises(AlreadyIn, match="given twice"):
-            make_release(files, CONTRACT, "bank", Policy())
+            share(files, CONTRACT, "bank")
         with pytest.raises(AlreadyIn, match="given twice"):
-            craft_bounded(files, CONTRACT, "bank", Privacy(epsilon=1.0, row_norm=1.0))
+            share(files, CONTRACT, "bank", policy=Policy.exact())
     tally = craft(day(1), CONTRACT, "bank")
     with pytest.raises(AlreadyIn, match="given twice"):
         craft([tmp_path / "0.parquet", tmp_path / "copy.parquet"], CONTRACT, "bank", onto=tally)

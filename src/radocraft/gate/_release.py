@@ -26,7 +26,7 @@ from radocraft.gate._account import Spend, epsilon_of, rho_of
 from radocraft.gate._levels import TOTAL, Terms
 from radocraft.gate._noise import Noise
 from radocraft.gate._policy import Policy
-from radocraft.gate._rolling import rolled_up
+from radocraft.gate._rolling import coarsened, rolled_up
 from radocraft.gate._signatures import Counted, Signatures, check_labels, count_agreed, count_labels, count_open, fitted
 from radocraft.gate._words import describe_epsilon
 from radocraft.sums import (
@@ -179,7 +179,7 @@ def rolled(codes: Ints, labels: Ints, counts: Floats, least: Floats, policy: Pol
     """New codes of every block; none at all where nothing may leave by signature."""
     if policy.signatures == "labels-only":
         return np.full_like(codes, ROLLED)
-    return rolled_up(codes, labels, counts, least, leave=policy.noisy)
+    return (coarsened if policy.noisy else rolled_up)(codes, labels, counts, least)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from radocraft.arrays import Floats, Ints, Truths, first_of_each, number_rows
 from radocraft.sums import ROLLED
 
 
-def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats, *, leave: bool = False) -> Ints:
+def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats) -> Ints:
     """New codes of every block, such that no group of equal codes and label counts less than it must.
 
     Parameters
@@ -25,8 +25,6 @@ def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats, *, leave
         Their noisy numbers of rows.
     least
         By number of blocks in a group (from 0), the fewest rows that stand out of their noise.
-    leave
-        Leave what is left over at the top as it is.
 
     Examples
     --------
@@ -38,11 +36,12 @@ def rolled_up(codes: Ints, labels: Ints, counts: Floats, least: Floats, *, leave
            [ 1, -1]])
     """
     out = coarsened(codes, labels, counts, least)
-    while not leave and (small := too_small(out, labels, counts, least)).any():
-        absorbed = absorb(out, labels, counts, int(labels[small][0]))
-        if absorbed is None:
-            return out
-        out = absorbed
+    for label in np.unique(labels).tolist():
+        while (too_small(out, labels, counts, least) & (labels == label)).any():
+            absorbed = absorb(out, labels, counts, label)
+            if absorbed is None:
+                break
+            out = absorbed
     return out
 
 

@@ -11,7 +11,8 @@ label, each cell's mean becomes its best linear guess
 
     m + B / (B + tau^2 / n^2) (mean - m),
 
-and A is found from how much noisy means differ more than v / n and tau^2 / n^2 explain.
+and A is found from how much noisy means differ more than v / n and tau^2 / n^2 explain,
+each mean counting as its share of these is small.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from radocraft.arrays import Floats, Ints, add_up, number_rows
 from radocraft.sums._cells import Cells
 
 _NOTHING = 1e-12
+_UNSURE = 1.0
 
 
 def shrunk(cells: Cells) -> Cells:
@@ -51,13 +53,19 @@ def shrunk(cells: Cells) -> Cells:
 
 
 def variances(cells: Cells, means: Floats, rows: Floats, noise: Floats, label: Ints) -> tuple[Floats, Floats]:
-    """By column, how much cells of one label differ in truth, and rows inside a cell."""
+    """By column, how much cells of one label differ in truth, and rows inside a cell.
+
+    Each cell counts by how sure its mean is (DerSimonian and Laird), so that a cell of hardly any row says nothing.
+    """
     count = int(label.max()) + 1
     total = add_up(rows, label, count)
     middle = (add_up(rows * means, label, count) / total)[label]
-    apart = (rows * (means - middle) ** 2).sum(axis=0)
     square = np.diag(cells.moments)[: len(cells.columns)]
-    inside = np.maximum(square - (rows * (means**2 - noise)).sum(axis=0), 0.0) / rows.sum()
-    left = 1.0 - rows / total[label]  # of each cell's own deviation, the mean being found from the cells
-    explained = (rows * (inside / rows + noise) * left).sum(axis=0)
-    return np.maximum(apart - explained, 0.0) / max(float((rows * left).sum()), _NOTHING), inside
+    squares = np.where(noise < _UNSURE, means**2 - noise, middle**2)
+    inside = np.maximum(square - (rows * squares).sum(axis=0), 0.0) / rows.sum()
+    weight = 1.0 / np.maximum(noise + inside / rows, _NOTHING)
+    whole = add_up(weight, label, count)
+    middle = (add_up(weight * means, label, count) / whole)[label]
+    apart = (weight * (means - middle) ** 2).sum(axis=0) - (len(rows) - count)
+    left = (weight * (1.0 - weight / whole[label])).sum(axis=0)
+    return np.maximum(apart, 0.0) / np.maximum(left, _NOTHING), inside
