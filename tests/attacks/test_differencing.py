@@ -114,7 +114,7 @@ def test_two_releases_one_row_apart_tell_of_it_in_exact_mode_alone(route, tmp_pa
         noise = np.hypot(pair[0].levels.sums, pair[1].levels.sums)
         surprise.append((difference(pair) - summed) / noise)
         assert noise > 1.0, "no clearer than a guess"
-    assert 0.55 < rms(surprise) < 1.6  # 18 normal numbers
+    assert 0.4 < rms(surprise) < 2.2  # 18 normal numbers
 
 
 def test_asking_again_for_an_unchanged_table_gives_nothing_new(tmp_path):
