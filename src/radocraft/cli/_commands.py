@@ -43,6 +43,7 @@ COMMANDS = {
     "contract": Entry("contract", AGREE, "Draft, check and explain the contract between the peers."),
     "policy": Entry("policy", AGREE, "Draft, check and explain a peer's policy: what may leave."),
     "craft": Entry("craft", PEER, "Sum a peer's rows by block, add noise, and write the part that may leave."),
+    "score": Entry("score", PEER, "Score a peer's own people by its own model, to be brought together by predict."),
     "review": Entry("review", PEER, "Show exactly what would leave, then approve or refuse it."),
     "ledger": Entry("ledger", PEER, "Tell what left, when, who let it go, what it cost, and what remains."),
     "inspect": Entry("inspect", PEER, "Show what a part holds, and check it as if an enemy had made it."),

@@ -51,6 +51,17 @@ def craft(
         list[Path] | None,
         typer.Option(help="For a peer without the label: a holder's part, by whose proportions it labels its rows."),
     ] = None,
+    scorer: Annotated[
+        Path | None,
+        typer.Option(help="For a contract of scores: a scorer that was kept, to score the rows as they are."),
+    ] = None,
+    keep_scorer: Annotated[
+        Path | None,
+        typer.Option(callback=can_be_written, help="Where to keep the scorer; beside the part if left out."),
+    ] = None,
+    secret: Annotated[
+        Path | None, typer.Option(help="The file of the secret that keys are hashed with, if the contract says so.")
+    ] = None,
     sign: Annotated[
         Path | None, typer.Option(metavar="IDENTITY", help="Sign the part with the key of this network identity.")
     ] = None,
@@ -85,6 +96,9 @@ def craft(
             onto=earlier,
             tally=tally,
             proportions=holders,
+            scorer=scorer,
+            keep_scorer=keep_scorer,
+            secret=secret,
             sign=Identity.read(sign).private if sign else None,
             say=notes.append,
             progress=report,

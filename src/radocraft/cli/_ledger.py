@@ -13,7 +13,7 @@ from rich.table import Table
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.errors import FileError
 from radocraft.gate import epsilon_of
-from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Limits, Line
+from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Limits, Line, Withheld
 
 
 def ledger(
@@ -28,7 +28,8 @@ def ledger(
     if not file.exists():
         raise FileError(f"There is no ledger '{file}'. It is beside the part, or where the policy says.")
     history = Ledger(file).history()
-    lines = [line for line in history.lines if isinstance(line.entry, Leaving) and table in {None, line.entry.table}]
+    lines = [line for line in history.lines if not isinstance(line.entry, Decision)]
+    lines = [line for line in lines if table in {None, line.entry.table}]
     if table is not None and not lines:
         known = ", ".join(sorted({entry.table for entry in history.leaving()})) or "none"
         raise FileError(f"Nothing of '{table}' is in the ledger '{file}'. Its tables: {known}.")
@@ -55,7 +56,7 @@ def _print_table(name: str, lines: list[Line], history: History) -> None:
             _left(line, history).strftime("%Y-%m-%d %H:%M"),
             fact["what"],
             fact["contract"],
-            f"{fact['rows']:,}",
+            "" if fact["rows"] is None else f"{fact['rows']:,}",
             cost,
             state,
         )
@@ -71,10 +72,9 @@ def _print_table(name: str, lines: list[Line], history: History) -> None:
 def _line(line: Line, history: History) -> dict[str, Any]:
     """A line for machines; salt, mark and units are the peer's own business."""
     entry = line.entry
-    assert isinstance(entry, Leaving)
-    decision = history.decision_on(entry.proposal) if entry.proposal else None
+    assert not isinstance(entry, Decision)
     delta = None if entry.limits is None else entry.limits.delta
-    return {
+    common = {
         "number": line.number,
         "time": line.time.isoformat(),
         "what": entry.what,
@@ -82,31 +82,46 @@ def _line(line: Line, history: History) -> dict[str, Any]:
         "peer": entry.peer,
         "contract": entry.contract,
         "fingerprint": entry.fingerprint,
-        "rows": entry.rows,
-        "cells": entry.cells,
-        "policy": entry.policy,
         "rho": entry.rho,
         "epsilon": None if entry.rho is None or delta is None else epsilon_of(entry.rho, delta),
         "delta": delta,
+        "job": entry.job,
+    }
+    return common | (_withheld(entry) if isinstance(entry, Withheld) else _leaving(entry, line, history))
+
+
+def _withheld(entry: Withheld) -> dict[str, Any]:
+    """Of what noise let nobody have."""
+    nothing = dict.fromkeys(("rows", "cells", "policy", "decided_by", "decided_at", "file"))
+    return {**nothing, "state": "withheld", "reason": entry.reason}
+
+
+def _leaving(entry: Leaving, line: Line, history: History) -> dict[str, Any]:
+    """Of what left, or waits."""
+    decision = history.decision_on(entry.proposal) if entry.proposal else None
+    return {
+        "rows": entry.rows,
+        "cells": entry.cells,
+        "policy": entry.policy,
         "state": history.stage_of(entry),
         "decided_by": decision.name if decision else None,
         "decided_at": _left(line, history).isoformat() if decision else None,
         "reason": decision.reason if decision else None,
         "file": entry.file,
-        "job": entry.job,
     }
 
 
 def _left(line: Line, history: History) -> datetime:
     """When it left: when it was decided on, if somebody had to."""
-    proposal = line.entry.proposal
+    proposal = getattr(line.entry, "proposal", None)
     decisions = (one for one in history.lines if isinstance(one.entry, Decision) and one.entry.proposal == proposal)
     return next(decisions, line).time
 
 
 def _remaining(table: str, history: History) -> dict[str, Any] | None:
     """What was spent of a table and what remains, by the policy of its last release."""
-    limits: list[Limits] = [entry.limits for entry in history.leaving(table) if entry.limits is not None]
+    entries = [line.entry for line in history.lines if not isinstance(line.entry, Decision)]
+    limits: list[Limits] = [one.limits for one in entries if one.table == table and one.limits is not None]
     if not limits:
         return None
     budget = Budget.of(history, table, limits[-1])

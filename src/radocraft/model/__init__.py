@@ -5,7 +5,7 @@ In comes what was learned, or a file; out go scores for a table, reasons for the
 
 from radocraft.model._explanation import Explanation, explain, sentence
 from radocraft.model._model import Model, load_model, predict
-from radocraft.model._output import write_joined, write_scores
+from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._record import (
     BlockTable,
     Certificate,
@@ -79,4 +79,5 @@ __all__ = [
     "sentence",
     "write_joined",
     "write_scores",
+    "write_table",
 ]

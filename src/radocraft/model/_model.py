@@ -65,7 +65,7 @@ def predict(model: Record | ScoreModel, data: Any, on: str | None = None) -> Sco
         For a model of columns one table: a path, a data frame, a source; see `open_source`.
         Columns are found under the contract's name or the peer's own. A peer none of whose
         columns is there is filled in from block means; a peer of whom some are missing is
-        an error. For a model of scores one table or several, with columns ``score:PEER``.
+        an error. For a model of scores one table or several, as `Scorer.score` gives them.
     on
         For several tables of scores: the column by which their rows belong together.
 

@@ -73,18 +73,23 @@ def write_joined(
     table = read_columns(sources[0], [*kept])
     for name, values in _columns(scores, names).items():
         table = table.append_column(name, pa.array(values))
-    if path.suffix == ".csv":
-        table = without_formulas(table)
-    with writing(path) as file:
-        writer = _writer(path, file, table.schema)
-        writer.write_table(table)
-        writer.close()
+    write_table(table, path)
     given = (
         np.zeros(len(names), dtype=np.int64)
         if scores.chosen is None
         else np.bincount(scores.chosen, minlength=len(names))
     )
     return Written(len(scores.score), dict(zip(names, given.tolist(), strict=True)), scores.view)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """A table as CSV or Parquet, whole or not at all; no text in it is a formula."""
+    if path.suffix == ".csv":
+        table = without_formulas(table)
+    with writing(path) as file:
+        writer = _writer(path, file, table.schema)
+        writer.write_table(table)
+        writer.close()
 
 
 def _columns(scores: Scores, names: tuple[str, ...]) -> dict[str, Any]:

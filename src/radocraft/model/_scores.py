@@ -30,8 +30,8 @@ from radocraft.model._scoring import Scores
 from radocraft.rows import Source, checked_batches, listed, open_source, read_columns, shared_view
 from radocraft.sums import TOP
 
-SCORE = "score:"
-SHARED = "shared:"
+SIGNATURE = "signature"
+"""Where files of scores keep a row's place in the grid of agreed codes."""
 _REMEDY = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
 
 
@@ -155,9 +155,9 @@ def predict_scores(model: ScoreModel, data: Any, on: str | None = None) -> Score
     model
         What `learn` gave for a contract of scores.
     data
-        A table, or several, with columns ``score:PEER`` (as `radocraft score` writes
-        them) and the shared features, as ``shared:NAME`` or as the peers keep them. With
-        some peers' scores alone the others are integrated out.
+        A table, or several, with the peers' scores under the contract's names, and
+        ``signature`` (as `radocraft score` writes them) or the shared features. With some
+        peers' scores alone the others are integrated out.
     on
         The column by which rows of several tables belong together; their order if None.
         Rows come in the first table's order; a person whom another table lacks, or has
@@ -191,11 +191,12 @@ class _Sheet:
     def of(cls, model: ScoreModel, source: Source, on: str | None) -> _Sheet:
         """Read what a table has."""
         kinds = source.kinds()
-        peers = [peer for peer in model.peers if SCORE + peer in kinds]
+        named = {peer: model.contract.score_of(peer)[0] for peer in model.peers}
+        peers = [peer for peer in model.peers if named[peer] in kinds]
         if on is not None and on not in kinds:
             raise MissingColumn(f"'{source.name}' has no column '{on}'. It has {listed([*kinds])}.")
-        table = read_columns(source, [*(SCORE + peer for peer in peers), *([on] if on else [])])
-        scores = {peer: _numbers(table.column(SCORE + peer), source, SCORE + peer) for peer in peers}
+        table = read_columns(source, [*(named[peer] for peer in peers), *([on] if on else [])])
+        scores = {peer: _numbers(table.column(named[peer]), source, named[peer]) for peer in peers}
         return cls(scores, _signatures(model, source, kinds), table.column(on).to_pylist() if on else None, source.name)
 
     @property
@@ -216,23 +217,16 @@ def _numbers(column: pa.ChunkedArray, source: Source, name: str) -> Floats:
 def _signatures(model: ScoreModel, source: Source, kinds: dict[str, Any]) -> Floats | None:
     """The log-odds of each row's signature; None if the table lacks the shared features."""
     contract = model.contract
-    if all(SHARED + shared.name in kinds for shared in contract.shared):
-        table, places = read_columns(source, [SHARED + shared.name for shared in contract.shared]), list[Ints]()
-        for shared in contract.shared:
-            known = {code: at for at, code in enumerate(shared.codes)}
-            words = table.column(SHARED + shared.name).to_pylist()
-            if unknown := [word for word in words if word not in known]:
-                raise ContractMismatch(
-                    f"'{source.name}' has the code {unknown[0]!r} of '{shared.name}', which the contract does not know."
-                )
-            places.append(np.array([known[word] for word in words], dtype=np.int64))
-        codes = np.column_stack(places) if places else np.zeros((source.row_count(), 0), dtype=np.int64)
-    else:
-        try:
-            view = shared_view(contract, source)
-        except MissingColumn:
-            return None
-        codes = np.vstack([view.codes(batch) for batch in checked_batches(view, source)])
+    if SIGNATURE in kinds:
+        place = read_columns(source, [SIGNATURE]).column(SIGNATURE).to_numpy().astype(np.int64)
+        if len(place) and not 0 <= place.min() <= place.max() < len(model.signatures):
+            raise ContractMismatch(f"'{source.name}' was scored under another contract. Score its people again.")
+        return np.asarray(model.signature_log_odds[place])
+    try:
+        view = shared_view(contract, source)
+    except MissingColumn:
+        return None
+    codes = np.vstack([view.codes(batch) for batch in checked_batches(view, source)])
     place = np.zeros(len(codes), dtype=np.int64)
     for at, shared in enumerate(contract.shared):
         place = place * len(shared.codes) + codes[:, at]

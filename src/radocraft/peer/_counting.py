@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from radocraft.arrays import Ints, Truths
+from radocraft.arrays import Ints, Truths, dense
 from radocraft.errors import LearnError, PolicyRefusal
 from radocraft.gate import TOTAL, Noise, Policy, rho_of
 from radocraft.model import (
@@ -22,7 +22,7 @@ from radocraft.model import (
 )
 from radocraft.parts import BINS, Histograms
 from radocraft.rows import Source, View, check_labels, checked_batches
-from radocraft.sums import dense, locate
+from radocraft.sums import locate
 
 
 @dataclass(frozen=True)

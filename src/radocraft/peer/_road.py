@@ -25,7 +25,7 @@ from radocraft.contract import Contract
 from radocraft.errors import AwaitsReview, FileError, PolicyRefusal, RadocraftError
 from radocraft.files import check_place, flush, writing
 from radocraft.gate import Policy, Spend
-from radocraft.ledger import History, Leaving, Ledger, Limits, Stage, mark_of
+from radocraft.ledger import History, Leaving, Ledger, Limits, Stage, Withheld, mark_of
 from radocraft.peer._outgoing import Drawn, Form
 from radocraft.peer._pending import pending_path, write_pending
 
@@ -118,8 +118,6 @@ class Errand(Generic[Content]):
     def entry(self, drawn: Drawn[Content]) -> Leaving:
         """The ledger's line."""
         facts, policy = self.form.describe(drawn.content), self.policy
-        releases = policy.lifetime_releases if policy.lifetime_epsilon is None else None
-        limits = Limits(delta=policy.delta, epsilon=policy.lifetime_epsilon, releases=releases)
         return Leaving(
             kind="proposal" if policy.review else "release",
             what=self.form.what,
@@ -132,11 +130,37 @@ class Errand(Generic[Content]):
             policy=facts.guarantee,
             rho=drawn.spend.rho if policy.noisy else None,
             delta=drawn.spend.delta if policy.noisy else 0.0,
-            limits=limits if policy.noisy else None,
+            limits=self.limits if policy.noisy else None,
             file=facts.hash,
             proposal=secrets.token_hex(32) if policy.review else None,
             job=self.job,
             constants=drawn.constants,
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """What may leave of the table in its life."""
+        policy = self.policy
+        releases = policy.lifetime_releases if policy.lifetime_epsilon is None else None
+        return Limits(delta=policy.delta, epsilon=policy.lifetime_epsilon, releases=releases)
+
+    def withheld(self, refusal: RadocraftError) -> Withheld | None:
+        """The ledger's line where noise said that there is too little, and somebody else hears of it."""
+        if self.job is None or refusal.spent is None:
+            return None
+        rho, delta = refusal.spent
+        return Withheld(
+            kind="withheld",
+            what=self.form.what,
+            table=self.table,
+            peer=self.peer,
+            contract=self.contract.name,
+            fingerprint=self.contract.fingerprint,
+            rho=rho,
+            delta=delta,
+            limits=self.limits,
+            job=self.job,
+            reason=str(refusal),
         )
 
     def awaits(self, content: Content) -> AwaitsReview:
@@ -176,7 +200,12 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
         known = history.same(digest) if errand.policy.noisy else None
         if known is not None and (kept := _kept(errand, ledger, known)) is not None:
             return _send_again(errand, ledger, history.stage_of(known), known, kept)
-        drawn = draw(history.head)
+        try:
+            drawn = draw(history.head)
+        except RadocraftError as refusal:
+            if (line := errand.withheld(refusal)) is not None:
+                ledger.append(line)
+            raise
         drawn = replace(drawn, content=errand.finish(drawn.content))
         try:
             return _send_new(errand, ledger, len(history.lines), drawn, digest)

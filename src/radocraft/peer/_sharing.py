@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from radocraft.parts import Part, check_signature, public_key
 from radocraft.peer._forms import PARTS
 from radocraft.peer._outgoing import Drawn
 from radocraft.peer._road import Errand, Say, UnitsSettled, log, send
+from radocraft.peer._score_sharing import Scoring, share_of_scores
 from radocraft.progress import Progress, quiet
-from radocraft.rows import craft, label_rows, open_source
-from radocraft.sums import Tally
+from radocraft.rows import Source, craft, label_rows, open_source
+from radocraft.sums import Cells, Tally
 
 
 def share(
@@ -33,6 +35,9 @@ def share(
     onto: Tally | None = None,
     tally: str | Path | None = None,
     proportions: Sequence[Part] = (),
+    scorer: Any = None,
+    keep_scorer: str | Path | None = None,
+    secret: str | Path | None = None,
     job: str | None = None,
     sign: bytes | None = None,
     say: Say = log.warning,
@@ -62,6 +67,14 @@ def share(
     proportions
         For a peer without the label: parts of those who hold it, by whose
         proportions it labels its own rows (mode "exact" only).
+    scorer
+        For contracts of scores: an estimator of your own to fit (anything with ``fit`` and
+        ``predict_proba``), in place of the contract's model; or a `Scorer` that was kept, or
+        its file, which scores the rows as they are.
+    keep_scorer
+        Where to keep the scorer that was fitted; beside the output if None. It never leaves.
+    secret
+        The file of the secret that keys are hashed with, if the contract says so.
     job
         The request it answers, if it came over the network.
     sign
@@ -97,27 +110,62 @@ def share(
         named = policy.table or name or table_name_of(table, peer)
         errand = Errand(PARTS, contract, peer, policy, named, Path(output), job, say, finish)
         errand.check()
-    if tally is not None:
-        check_place(tally)
-    if proportions:
-        _check_whole(policy, onto or tally)
-    source, held = open_source(table), [part.cells(contract) for part in proportions]
+    if contract.of_scores:
+        _check_columns_only(onto, tally, proportions)
+        kept = Path(keep_scorer) if keep_scorer is not None else _beside(output, peer)
+        scoring = Scoring(contract, peer, policy, scorer, kept, None if secret is None else Path(secret), say, progress)
+        part = share_of_scores(table, scoring, errand)
+    else:
+        _check_scores_only(scorer, keep_scorer, secret)
+        summing = Summing(contract, peer, policy, onto, None if tally is None else Path(tally), proportions, progress)
+        part = _share_of_columns(table, summing, errand)
+    return part if errand is not None else finish(part)
+
+
+@dataclass(frozen=True)
+class Summing:
+    """How rows become sums of columns; see `share`."""
+
+    contract: Contract
+    peer: str
+    policy: Policy
+    onto: Tally | None
+    tally: Path | None
+    proportions: Sequence[Part]
+    progress: Progress
+
+
+def _share_of_columns(table: Any, summing: Summing, errand: Errand[Part] | None) -> Part:
+    contract, policy, onto = summing.contract, summing.policy, summing.onto
+    if summing.tally is not None:
+        check_place(summing.tally)
+    if summing.proportions:
+        _check_whole(policy, onto or summing.tally)
+    source, held = open_source(table), [part.cells(contract) for part in summing.proportions]
     while True:
-        units, notes = None if errand is None or onto is not None else _units(errand), tuple[str, ...]()
-        if proportions:
-            labelled = label_rows(source, contract, peer, held, progress=progress)
-            total, notes = labelled.tally, (labelled.note,)
-        else:
-            total = craft(source, contract, peer, bounds=policy.bounds, onto=onto, constants=units, progress=progress)
-        if tally is not None:
-            total.save(tally)
+        units = None if errand is None or onto is not None else _units(errand)
+        total, notes = _summed(source, summing, held, units)
+        if summing.tally is not None:
+            total.save(summing.tally)
         draw = _drawing(total, contract, policy, notes)
         if errand is None:
-            return finish(draw(None).content)
+            return draw(None).content
         try:
             return send(replace(errand, settles=total.settled > 0.0 and onto is None), total.digest(), draw)
         except UnitsSettled:
             continue
+
+
+def _summed(
+    source: Source, summing: Summing, held: Sequence[Cells], units: dict[str, tuple[float, ...]] | None
+) -> tuple[Tally, tuple[str, ...]]:
+    """The tally, and what a reader should know of it."""
+    contract, peer, progress = summing.contract, summing.peer, summing.progress
+    if held:
+        labelled = label_rows(source, contract, peer, held, progress=progress)
+        return labelled.tally, (labelled.note,)
+    bounds = summing.policy.bounds
+    return craft(source, contract, peer, bounds=bounds, onto=summing.onto, constants=units, progress=progress), ()
 
 
 def _drawing(
@@ -146,6 +194,24 @@ def _units(errand: Errand[Part]) -> dict[str, tuple[float, ...]] | None:
     if errand.ledger is None or not errand.policy.noisy:
         return None
     return Ledger(errand.ledger).history().constants(errand.table, errand.peer, errand.contract.fingerprint)
+
+
+def _beside(output: str | Path | None, peer: str) -> Path | None:
+    """Where a scorer is kept: in the output's folder, under the peer's name."""
+    return None if output is None else Path(output).resolve().parent / (re.sub(r"[^\w.-]", "_", peer) + ".scorer")
+
+
+def _check_columns_only(*given: object) -> None:
+    if any(given):
+        raise ContractMismatch(
+            "Tallies and proportions are for contracts of columns, and this one is of scores. Share the whole table; "
+            "give the kept scorer to score it as before."
+        )
+
+
+def _check_scores_only(*given: object) -> None:
+    if any(one is not None for one in given):
+        raise ContractMismatch("Scorers and secrets are for contracts of scores, and this one is of columns.")
 
 
 def table_name_of(table: Any, peer: str) -> str:
