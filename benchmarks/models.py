@@ -37,8 +37,8 @@ from radocraft.research.study._cell import Cell, folds_of
 from radocraft.research.study._domains import DOMAINS
 from radocraft.research.study._methods import Fold, agree_contract, design_matrix, merged_blocks
 from radocraft.research.study._metrics import calibration_error, reliability
+from radocraft.rows import craft_rows
 from radocraft.sums._cells import standardise
-from radocraft.sums._tally import Tally
 
 LARGE = ("mice", "winered", "statlog", "winewhite", "page", "firmteacher", "phishing", "steelplates")
 
@@ -215,8 +215,14 @@ def _pairwise_error(fold: Fold) -> float:
     contract = agree_contract(fold)
     held = []
     for table in fold.tables:
-        tally = Tally.of_rows(
-            contract, table.name, table.columns, codes=table.codes, labels=table.labels, values=table.values
+        tally = craft_rows(
+            contract,
+            table.name,
+            table.columns,
+            codes=table.codes,
+            labels=table.labels,
+            values=table.values,
+            bounds=None,
         )
         whole = standardise(tally, contract)
         tally = tally.rebased(whole.centre, whole.scale)

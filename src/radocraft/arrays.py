@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -94,6 +97,14 @@ def gathered(gather: csr_array, values: Floats) -> Floats:
         values = values[gather.indices]
         gather = csr_array((gather.data, np.arange(gather.nnz), gather.indptr), shape=(gather.shape[0], gather.nnz))
     out: Floats = gather @ values
+    return out
+
+
+def dense(batch: pa.RecordBatch) -> Floats:
+    """A batch as a matrix, missing values as NaN."""
+    out = np.empty((batch.num_rows, batch.num_columns))
+    for at, column in enumerate(batch.columns):
+        out[:, at] = column.to_numpy(zero_copy_only=False)
     return out
 
 

@@ -37,6 +37,8 @@ class RadocraftError(Exception):
     """Base of every error raised on purpose; ``exit_code`` is what the command line returns."""
 
     exit_code = 1
+    spent: tuple[float, float] | None = None
+    """Rho and delta of the noise that was drawn before the gate refused by it; to be refused says something, too."""
 
 
 class ContractError(RadocraftError):

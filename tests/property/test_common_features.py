@@ -12,8 +12,8 @@ from radocraft.learning._blocks import Blocks, merge, merge_cells
 from radocraft.learning._completion import complete
 from radocraft.learning._drl import block_rados
 from radocraft.learning._matching import fit_matching
+from radocraft.rows import craft_rows
 from radocraft.sums._cells import standardise
-from radocraft.sums._tally import Tally
 
 UNITS = '{ kind = "numeric", centre = 0, scale = 1 }'
 THREE = Contract.parse(f"""
@@ -44,7 +44,9 @@ def blocks_of(seen: dict[str, Ints], codes: Ints, labels: Ints, columns: dict[st
     cells = []
     for peer, rows in seen.items():
         values = np.column_stack([columns[name][rows] for name in HELD[peer]])
-        tally = Tally.of_rows(THREE, peer, tuple(HELD[peer]), codes=codes[rows], labels=labels[rows], values=values)
+        tally = craft_rows(
+            THREE, peer, tuple(HELD[peer]), codes=codes[rows], labels=labels[rows], values=values, bounds=None
+        )
         cells.append(standardise(tally, THREE))
     return merge_cells(tuple(cells), THREE)
 

@@ -21,6 +21,7 @@ from radocraft.gate._policy import Policy
 from radocraft.gate._release import release
 from radocraft.learning._blocks import Blocks, merge, merge_cells
 from radocraft.parts._part import Part
+from radocraft.rows import craft_rows
 from radocraft.sums._cells import ROLLED, Cells, standardise
 from radocraft.sums._tally import Tally
 
@@ -43,13 +44,14 @@ class World:
         rows = self.held[at] if rows is None else rows
         name = self.peers[at]
         columns = tuple(sorted(self.contract.peers[name].features))
-        return Tally.of_rows(
+        return craft_rows(
             self.contract,
             name,
             columns,
             codes=self.codes[rows],
             labels=self.labels[rows],
             values=self.values[at][rows],
+            bounds=None,
         )
 
     def table(self, at: int, rows: Ints | None = None) -> pa.Table:

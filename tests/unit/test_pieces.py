@@ -9,7 +9,7 @@ import pytest
 
 from radocraft import Contract, Policy, Tally, craft, open_source, share
 from radocraft.errors import AlreadyIn, MissingColumn
-from radocraft.sums._pieces import Piece, Rows, piece_of_file, piece_of_table
+from radocraft.sums._pieces import Piece, Range
 
 CONTRACT = Contract.parse("""
 name = "days"
@@ -96,22 +96,22 @@ def test_large_files_are_told_apart_by_any_stretch(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(content[:-1] + b"!")
     (tmp_path / "d").write_bytes(content[:-1])
     (tmp_path / "e").write_bytes(content[: 3 * 2**20] + bytes(2**18) + content[3 * 2**20 + 2**18 :])
-    pieces = {name: piece_of_file(tmp_path / name).identity for name in "abcde"}
+    pieces = {name: Piece.of_file(tmp_path / name).identity for name in "abcde"}
     assert pieces["a"] == pieces["b"]
     assert len({*pieces.values()}) == 4
 
 
 def test_tables_in_memory_are_told_apart() -> None:
-    pieces = [piece_of_table("t", table).identity for table in (day(0), day(0), day(1), day(0)[::-1], day(0)[:49])]
+    pieces = [Piece.of_table("t", table).identity for table in (day(0), day(0), day(1), day(0)[::-1], day(0)[:49])]
     assert pieces[0] == pieces[1]
     assert len({*pieces}) == 4
 
 
 def test_ranges_meet_where_they_share_a_row() -> None:
-    january = Piece("t", "t", Rows("day", "2026-01-01", "2026-02-01"))
-    february = Piece("t", "t", Rows("day", "2026-02-01", "2026-03-01"))
+    january = Piece("t", "t", Range("day", "2026-01-01", "2026-02-01"))
+    february = Piece("t", "t", Range("day", "2026-02-01", "2026-03-01"))
     assert not january.meets(february)
-    assert january.meets(Piece("t", "t", Rows("day", "2026-01-31", "2026-03-01")))
+    assert january.meets(Piece("t", "t", Range("day", "2026-01-31", "2026-03-01")))
     assert january.meets(Piece("t", "t"))
     assert not january.meets(Piece("u", "u"))
     assert Piece.from_json(january.to_json()) == january

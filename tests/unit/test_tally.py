@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as hnp
 from tests.property.worlds import agree, worlds
 
 from radocraft.errors import ContractMismatch, FileError
-from radocraft.sums._moments import second_moments
+from radocraft.rows import craft_rows
+from radocraft.rows._moments import second_moments
 from radocraft.sums._tally import Tally
 
 VALUES = hnp.arrays(
@@ -29,13 +30,14 @@ def contract():
 
 @pytest.fixture
 def tally(contract):
-    return Tally.of_rows(
+    return craft_rows(
         contract,
         "p0",
         ("x0_0", "x0_1"),
         codes=np.array([[0], [1], [0]]),
         labels=np.array([1, -1, 1]),
         values=np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 7.0]]),
+        bounds=None,
     )
 
 
@@ -80,8 +82,14 @@ def test_moving_the_origin_is_the_tally_of_moved_values(world, origin, unit):
 
 
 def test_tallies_of_two_contracts_or_two_peers_do_not_add(tally):
-    other = Tally.of_rows(
-        agree([2, 1], [3]), "p0", tally.columns, codes=np.array([[0]]), labels=np.array([1]), values=np.ones((1, 2))
+    other = craft_rows(
+        agree([2, 1], [3]),
+        "p0",
+        tally.columns,
+        codes=np.array([[0]]),
+        labels=np.array([1]),
+        values=np.ones((1, 2)),
+        bounds=None,
     )
     with pytest.raises(ContractMismatch, match="different contracts") as raised:
         tally + other
@@ -122,13 +130,14 @@ def test_pieces_know_in_how_many_rows_two_columns_are_both_other_than_usual(seed
     values, cut = sparse_rows(seed, rows), int(share * rows)
     contract = agree([4], [2])
     pieces = [
-        Tally.of_rows(
+        craft_rows(
             contract,
             "p0",
             ("x0_0", "x0_1", "x0_2", "x0_3"),
             codes=np.zeros((len(some), 1), dtype=np.int64),
             labels=np.ones(len(some), dtype=np.int64),
             values=some,
+            bounds=None,
         )
         for some in (values[:cut], values[cut:])
     ]
@@ -189,9 +198,9 @@ from radocraft.tally import Tally
 from tests.property.worlds import agree
 contract = agree([60], [1])
 rng = np.random.default_rng(0)
-tally = Tally.of_rows(contract, "p0", tuple(sorted(contract.peers["p0"].features)),
+tally = craft_rows(contract, "p0", tuple(sorted(contract.peers["p0"].features)),
                       codes=np.zeros((4, 1), dtype=np.int64), labels=np.array([1, -1, 1, -1]),
-                      values=rng.normal(size=(4, 60)))
+                      values=rng.normal(size=(4, 60)), bounds=None)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 try:
     tally.save(sys.argv[1])

@@ -12,6 +12,8 @@ arithmetic on noisy numbers. Nothing exact leaves, in no note and no count. In m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -21,7 +23,7 @@ from scipy.sparse import csr_array
 
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows, one_thread
 from radocraft.contract import Contract, Number, units_of
-from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal
+from radocraft.errors import ContractMismatch, OneClass, PolicyRefusal, RadocraftError
 from radocraft.gate._account import Spend, epsilon_of, rho_of
 from radocraft.gate._levels import TOTAL, Terms
 from radocraft.gate._noise import Noise
@@ -214,7 +216,8 @@ class _Gate:
         """All steps."""
         sd, sd_labels = self.terms.sd_counts(self.dial_of_counts), self.terms.sd_labels(self.dial_of_counts)
         by_label = count_labels(self.tally, self.contract, sd_labels, self.noise)
-        check_labels(by_label, self.contract, self.tally.peer, max(self.policy.min_rows, 4.0 * sd_labels))
+        with refusals_cost(self.spend + self.terms.counts(self.dial_of_counts)):
+            check_labels(by_label, self.contract, self.tally.peer, max(self.policy.min_rows, 4.0 * sd_labels))
         counted, spend = self.count()
         counted = fitted(counted, by_label, sd, sd_labels)
         least = self.least(sd, len(counted.labels))
@@ -229,9 +232,10 @@ class _Gate:
         )
         rows = self.rows_of(counted, group, levels, sd)
         cells = self.cells_of(codes[first], counted.labels[first], rows, group[counted.place], levels)
-        check_number(cells, self.contract)
-        cells = with_shared(cells, self.contract, counted, group)
         spend = spend + self.terms.sums(f, len(first)) + self.terms.moments(f)
+        with refusals_cost(spend):
+            check_number(cells, self.contract)
+        cells = with_shared(cells, self.contract, counted, group)
         moved = int((codes != counted.codes).any(axis=1).sum())
         return Release(self.contract, self.policy, cells, spend, moved, remarks(cells, self.contract))
 
@@ -251,10 +255,11 @@ class _Gate:
         left = rho_of(self.policy.epsilon, self.policy.delta - self.delta) - spent.rho
         f = self.terms.dial(left, cells, counts=counts) if left > 0 else np.inf
         if not np.isfinite(f):
-            raise PolicyRefusal(
-                f"Epsilon {self.policy.epsilon:g} is spent before anything leaves. Raise it, agree on centre and scale "
-                "of all numbers in the contract, or leave epsilon out and give `noise`."
-            )
+            with refusals_cost(spent):
+                raise PolicyRefusal(
+                    f"Epsilon {self.policy.epsilon:g} is spent before anything leaves. Raise it, agree on centre and "
+                    "scale of all numbers in the contract, or leave epsilon out and give `noise`."
+                )
         return f
 
     @property
@@ -313,6 +318,16 @@ class _Gate:
         exact = self.tally.moments[:, :width, :width]
         out[:, *upper] = noisy(exact[:, *upper], sd * GRID**2, self.noise) / GRID**2
         return out + np.triu(out, 1).transpose(0, 2, 1)
+
+
+@contextmanager
+def refusals_cost(spend: Spend) -> Iterator[None]:
+    """What is refused by noisy numbers says something of the rows; see `RadocraftError.spent`."""
+    try:
+        yield
+    except RadocraftError as refusal:
+        refusal.spent = (spend.rho, spend.delta)
+        raise
 
 
 def check_number(cells: Cells, contract: Contract) -> None:

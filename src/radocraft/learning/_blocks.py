@@ -27,8 +27,10 @@ from scipy.sparse.csgraph import connected_components
 from radocraft.arrays import Floats, Ints, gathered, gathering, number_rows
 from radocraft.contract import Contract, Number
 from radocraft.errors import LearnError
+from radocraft.learning._shrinkage import shrunk
+from radocraft.learning._units import label_as_shared, pooled_units, same_units
 from radocraft.parts import Part
-from radocraft.sums import ROLLED, Cells, Method, label_as_shared, locate, pooled_units, same_units, shrunk, with_labels
+from radocraft.sums import ROLLED, Cells, Method, locate, with_labels
 
 PIECE = 4096
 """How many blocks are looked at together."""

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, dense
 from radocraft.contract import Number
 from radocraft.errors import MissingColumn
 from radocraft.learning._blocks import Blocks
 from radocraft.learning._linked import LinkedRows
 from radocraft.rows import View, check_labels, checked_batches, listed, open_source
-from radocraft.sums import dense
 
 
 def read_linked(data: Any, blocks: Blocks) -> LinkedRows:

@@ -8,7 +8,7 @@ from radocraft.ledger._budget import Budget
 from radocraft.ledger._chain import Chain
 from radocraft.ledger._history import History, Stage, mark_of
 from radocraft.ledger._ledger import Ledger
-from radocraft.ledger._lines import Decision, Leaving, Limits, Line, Verdict, What
+from radocraft.ledger._lines import Decision, Leaving, Limits, Line, Verdict, What, Withheld
 
 __all__ = [
     "Budget",
@@ -22,5 +22,6 @@ __all__ = [
     "Stage",
     "Verdict",
     "What",
+    "Withheld",
     "mark_of",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from radocraft.errors import PolicyRefusal
 from radocraft.gate import Spend, epsilon_of
 from radocraft.ledger._history import History
-from radocraft.ledger._lines import Leaving, Limits
+from radocraft.ledger._lines import Leaving, Limits, Withheld
 
 _SLACK = 1e-9
 
@@ -67,12 +67,13 @@ class Budget:
         return "no limit"
 
 
-def check_budget(history: History, entry: Leaving) -> None:
+def check_budget(history: History, entry: Leaving | Withheld) -> None:
     """Refuse what would exceed the table's budget for life, and say what remains of it."""
     if entry.limits is None:
         return
     before = Budget.of(history, entry.table, entry.limits)
-    new = entry.file not in {known.file for known in history.leaving(entry.table)}
+    known = {left.file for left in history.leaving(entry.table)}
+    new = isinstance(entry, Withheld) or entry.file not in known
     after = Budget(before.spend + entry.spend, before.releases + new, entry.limits)
     if not after.exceeded or (entry.rho == 0 and not new):
         return

@@ -11,7 +11,7 @@ from typing import Literal
 
 from radocraft.gate import Spend
 from radocraft.ledger._chain import FIRST
-from radocraft.ledger._lines import Decision, Leaving, Line
+from radocraft.ledger._lines import Decision, Leaving, Line, Withheld
 
 Stage = Literal["waiting", "refused", "released"]
 
@@ -33,6 +33,12 @@ class History:
             if isinstance(line.entry, Leaving) and table in (None, line.entry.table):
                 yield line.entry
 
+    def withheld(self, table: str) -> Iterator[Withheld]:
+        """Where a table was asked for, and noise said that there is too little."""
+        for line in self.lines:
+            if isinstance(line.entry, Withheld) and line.entry.table == table:
+                yield line.entry
+
     def before(self, proposal: str) -> History:
         """Everything up to a proposal, without it."""
         found = next(line.number for line in self.lines if getattr(line.entry, "proposal", None) == proposal)
@@ -40,12 +46,12 @@ class History:
 
     def spent(self, table: str) -> Spend:
         """What releases and proposals of a table have spent: noise once drawn is spent, whether or not it left."""
-        spends = [entry.spend for entry in self.leaving(table)]
+        spends = [entry.spend for entry in self.leaving(table)] + [entry.spend for entry in self.withheld(table)]
         return Spend(math.fsum(spend.rho for spend in spends), math.fsum(spend.delta for spend in spends))
 
     def count(self, table: str) -> int:
-        """How many different files of a table left or were proposed."""
-        return len({entry.file for entry in self.leaving(table)})
+        """How many different files of a table left or were proposed, or were asked for and withheld."""
+        return len({entry.file for entry in self.leaving(table)}) + len([*self.withheld(table)])
 
     def proposed(self, proposal: str) -> Leaving | None:
         """The proposal of an identity."""

@@ -21,9 +21,9 @@ from radocraft.ledger._budget import check_budget
 from radocraft.ledger._chain import Chain
 from radocraft.ledger._chain import Entry as Raw
 from radocraft.ledger._history import History
-from radocraft.ledger._lines import Decision, Entry, Leaving, Line, What
+from radocraft.ledger._lines import Decision, Entry, Leaving, Line, What, Withheld
 
-_ENTRY: TypeAdapter[Leaving | Decision] = TypeAdapter(Entry)
+_ENTRY: TypeAdapter[Leaving | Withheld | Decision] = TypeAdapter(Entry)
 _PLACE = ("number", "time", "previous", "hash")
 _SUFFIX: dict[What, str] = {"part": ".parquet", "scores": ".json"}
 
@@ -70,7 +70,7 @@ class Ledger:
         path = Path(self.path)
         return path.with_name(path.name + ".parts") / (file + _SUFFIX[what])
 
-    def append(self, entry: Leaving | Decision, check: Callable[[History], None] | None = None) -> Line:
+    def append(self, entry: Leaving | Withheld | Decision, check: Callable[[History], None] | None = None) -> Line:
         """Add a line; it is on disk when this returns.
 
         Parameters
@@ -86,7 +86,7 @@ class Ledger:
             history = self._history(earlier)
             if check is not None:
                 check(history)
-            if isinstance(entry, Leaving):
+            if not isinstance(entry, Decision):
                 check_budget(history, entry)
 
         return self._line(self._chain.append(entry.model_dump(mode="json", exclude_defaults=True), check=both))

@@ -93,6 +93,31 @@ class Leaving(_Record):
         return Spend(math.inf if self.rho is None else self.rho, self.delta)
 
 
+class Withheld(_Record):
+    """Nothing left, for noisy numbers said that there is too little; whoever asked for it has heard that much."""
+
+    kind: Literal["withheld"]
+    what: What
+    table: Name
+    peer: Name
+    contract: str
+    fingerprint: Hash
+    rho: Annotated[float, Field(ge=0)]
+    """What the noise spends that was drawn for it."""
+    delta: Annotated[float, Field(ge=0)] = 0.0
+    """What it spends of delta beside that."""
+    limits: Limits
+    job: str
+    """The request that heard it."""
+    reason: Name
+    """What the peer's own log says."""
+
+    @property
+    def spend(self) -> Spend:
+        """What it spends."""
+        return Spend(self.rho, self.delta)
+
+
 class Decision(_Record):
     """What a person decided on a proposal."""
 
@@ -105,7 +130,7 @@ class Decision(_Record):
     reason: Name
 
 
-Entry = Annotated[Leaving | Decision, Field(discriminator="kind")]
+Entry = Annotated[Leaving | Withheld | Decision, Field(discriminator="kind")]
 
 
 @dataclass(frozen=True)
@@ -115,4 +140,4 @@ class Line:
     number: int
     time: datetime
     hash: str
-    entry: Leaving | Decision
+    entry: Leaving | Withheld | Decision

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import coo_array, csr_array
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, dense
 from radocraft.contract import ANY, Contract
 from radocraft.parts._check import broken
-from radocraft.sums import ROLLED, Cells, dense, encoded_sums
+from radocraft.sums import ROLLED, Cells, encoded_sums
 
 _ROWS = 4096
 

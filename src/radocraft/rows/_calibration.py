@@ -127,6 +127,17 @@ def area(scores: Floats, positive: Truths) -> float:
     return float((rank[positive].sum() - ones * (ones + 1.0) / 2.0) / pairs) if pairs else 0.5
 
 
+def area_error(auc: float, positive: Truths) -> float:
+    """Standard error of such an area (Hanley and McNeil 1982)."""
+    ones = float(positive.sum())
+    zeros = len(positive) - ones
+    if not ones or not zeros:
+        return 1.0
+    first, second = auc / (2.0 - auc), 2.0 * auc**2 / (1.0 + auc)
+    spread = auc * (1.0 - auc) + (ones - 1.0) * (first - auc**2) + (zeros - 1.0) * (second - auc**2)
+    return float((max(spread, 0.0) / (ones * zeros)) ** 0.5)
+
+
 @dataclass(frozen=True)
 class Bin:
     """A tenth of the rows by score: what was said on average, and what was true."""

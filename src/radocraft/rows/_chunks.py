@@ -17,6 +17,7 @@ from radocraft.errors import MissingColumn, NotFinite
 from radocraft.progress import Progress, quiet
 from radocraft.rows._checks import check_labels, check_read, check_rows, listed
 from radocraft.rows._encoding import Reader
+from radocraft.rows._estimators import Outcome
 from radocraft.rows._expressions import NUMBERS, text
 from radocraft.rows._features import Column
 from radocraft.rows._folds import Lots, lots_of_text
@@ -105,6 +106,11 @@ class Asking:
     keep: tuple[str, ...] = ()
     with_label: bool = True
     seed: int = 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is to be predicted."""
+        return Outcome(0 if self.number is not None else len(self.reader.contract.label.codes))
 
     @property
     def number(self) -> Number | None:

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from radocraft.arrays import Floats, Ints, one_thread
-from radocraft.contract import Column, Constants, Contract, open_constants, summed_columns, units_of
+from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows, one_thread
+from radocraft.contract import Column, Constants, Contract, moment_labels, open_constants, summed_columns, units_of
 from radocraft.errors import ContractMismatch
 from radocraft.gate import Noise, Spend, settle_units
 from radocraft.progress import Progress, quiet
 from radocraft.rows._checks import check_bounded, check_columns, check_finite, check_labels, check_read, check_rows
 from radocraft.rows._constants import check_constants, count_between, settle, settle_exactly
 from radocraft.rows._encoding import Reader
+from radocraft.rows._moments import second_moments
 from radocraft.rows._persons import Persons
 from radocraft.rows._ranking import Ranking
 from radocraft.rows._shift import Shift, ask_sample, gaps_of, guess_shift
@@ -28,7 +29,7 @@ from radocraft.rows._stream import stream_totals, streams, sums_size
 from radocraft.rows._totals import Totals, ask_blocks, ask_totals
 from radocraft.rows.engines._base import Source
 from radocraft.rows.engines._opening import open_source
-from radocraft.sums import GRID, Bounds, Tally, check_new
+from radocraft.sums import GRID, Bounds, Piece, Tally
 
 _CACHE = 2**26
 _BOUNDS = Bounds()
@@ -91,7 +92,7 @@ def craft(
         )
     _check_onto(onto, contract, peer, bounds)
     source = open_source(data)
-    check_new(onto.pieces if onto else (), source.pieces)
+    Piece.check_new(onto.pieces if onto else (), source.pieces)
     reader = Reader(contract, peer, source.kinds())
     columns = summed_columns(contract, peer)
     check_columns(reader, source)
@@ -131,25 +132,49 @@ def craft_rows(
     labels: Ints,
     values: Floats,
     bounds: Bounds | None = _BOUNDS,
+    constants: Constants | None = None,
     noise: Noise | None = None,
 ) -> Tally:
     """The tally of coded rows in memory: per row its codes, its label and its raw values, NaN where missing.
 
     All columns are plain numbers. Other arguments are as for `craft`.
     """
-    constants, spend = dict[str, tuple[float, ...]](), Spend(0.0)
-    if bounds is not None:
-        known = {name: values[np.isfinite(values[:, at]), at] for at, name in enumerate(columns)}
+    spend = Spend(0.0)
+    if bounds is not None and constants is None:
+        finite = {name: values[np.isfinite(values[:, at]), at] for at, name in enumerate(columns)}
 
         def count(edges: dict[str, Floats]) -> dict[str, Ints]:
-            return {name: count_between(known[name], at) for name, at in edges.items()}
+            return {name: count_between(finite[name], at) for name, at in edges.items()}
 
         wanted = open_constants(contract, peer)
         constants, spend = settle_units(wanted, count, len(values), Noise() if noise is None else noise)
-    rows = Tally.of_rows(
-        contract, peer, columns, codes=codes, labels=labels, values=values, bounds=bounds, constants=constants
+    constants, present = constants or {}, ~np.isnan(values)
+    if bounds is None:
+        origin: Floats = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+        unit, values = np.ones(len(columns)), values - origin
+    else:
+        origin, scale = units_of(contract, peer, constants)
+        unit, values = scale / GRID, bounds.of(contract, peer, origin, scale).bounded(values)
+        present = np.ones_like(present)
+    block = number_rows(np.column_stack([codes, labels]))
+    first = first_of_each(block)
+    known = np.array([*moment_labels(contract, peer)])
+    return Tally(
+        fingerprint=contract.fingerprint,
+        peer=peer,
+        columns=columns,
+        codes=codes[first],
+        labels=labels[first],
+        rows=np.bincount(block).astype(np.int64),
+        sums=add_up(np.where(present, values, 0.0), block, len(first)),
+        present=add_up(present.astype(np.int64), block, len(first)),
+        moments=second_moments(values, np.searchsorted(known[1:], labels, side="right"), len(known)),
+        origin=origin,
+        unit=unit,
+        bounds=bounds,
+        constants=constants,
+        settled=spend.rho,
     )
-    return replace(rows, settled=spend.rho)
 
 
 def _check_onto(onto: Tally | None, contract: Contract, peer: str, bounds: Bounds | None) -> None:

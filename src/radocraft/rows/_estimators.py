@@ -51,7 +51,7 @@ def adopted(given: Any, columns: Sequence[Column], outcome: Outcome) -> tuple[An
         )
     needed = ("predict",) if outcome.is_number else ("predict_proba", "decision_function")
     fresh = clone(given)
-    if not any(hasattr(fresh, name) for name in needed):
+    if not any(hasattr(type(fresh), name) for name in needed):
         raise DataError(
             f"A {type(given).__name__} has neither of {', '.join(needed)}, which a score for this label needs. "
             "Give another estimator, or wrap it in `sklearn.calibration.CalibratedClassifierCV`."

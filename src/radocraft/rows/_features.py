@@ -88,21 +88,17 @@ def choose(source: Source, names: list[str], *, asked_for: bool) -> Chosen:
         Whether somebody named them, or they are just all there are.
     """
     kinds = source.kinds()
-    if absent := [name for name in names if name not in kinds]:
-        raise MissingColumn(f"'{source.name}' lacks {listed(absent)}. It has {listed(list(kinds))}.")
-    names = sorted(names)
-    facts, instants = _facts(source, kinds, names), _instants(source, kinds, names)
-    columns, notes = [], []
+    names, others = candidates(source, names)
+    if others and asked_for:
+        raise WrongType(
+            f"{listed(others)} in '{source.name}' is neither number, truth value, date nor text, so no model can use "
+            "it. Convert it first, or leave it out of `of`."
+        )
+    notes = [f"'{name}' is left out: it is neither number, truth value, date nor text" for name in others]
+    facts, columns = _facts(source, kinds, names), list[Column]()
     for name in names:
-        how = _how(kinds[name], facts[name], name in instants)
-        if how is None and asked_for:
-            raise WrongType(
-                f"'{name}' in '{source.name}' is neither number, truth value, date nor text, so no model can use it. "
-                "Convert it first, or leave it out of `of`."
-            )
-        if how is None:
-            notes.append(f"'{name}' is left out: it is neither number, truth value, date nor text")
-        elif not asked_for and facts[name].identifies(name, how):
+        how = _how(kinds[name], facts[name])
+        if not asked_for and facts[name].identifies(name, how):
             notes.append(f"'{name}' is left out: it is different in nearly every row, so it says who somebody is")
         elif facts[name].different > 1:
             columns.append(Column(name, how, _categories(source, name) if how == "category" else ()))
@@ -117,6 +113,33 @@ def choose(source: Source, names: list[str], *, asked_for: bool) -> Chosen:
         if len(c.categories) == MOST_CATEGORIES < facts[c.name].different
     ]
     return Chosen(tuple(columns), tuple(notes))
+
+
+def candidates(source: Source, names: list[str]) -> tuple[list[str], list[str]]:
+    """Those of the columns that can be read, by name, and those that cannot."""
+    kinds = source.kinds()
+    if absent := [name for name in names if name not in kinds]:
+        raise MissingColumn(f"'{source.name}' lacks {listed(absent)}. It has {listed(list(kinds))}.")
+    unclear = [name for name in names if kinds[name] == "other"]
+    instants: set[str] = set()
+    if unclear:
+        few = exp.select(*(exp.column(name, quoted=True) for name in unclear)).from_(ROWS).limit(1)
+        instants = {field.name for field in source.table(few).schema if is_instant(field.type)}
+    return sorted({*names} - ({*unclear} - instants)), sorted({*unclear} - instants)
+
+
+def as_score(source: Source, name: str) -> Column:
+    """A column that holds scores of a model that exists already."""
+    kinds = source.kinds()
+    if name not in kinds:
+        raise MissingColumn(
+            f"'{source.name}' lacks '{name}', which is to hold scores that were fitted elsewhere. "
+            f"It has {listed(list(kinds))}. Correct `column` in the contract."
+        )
+    facts = _facts(source, kinds, [name])[name]
+    if kinds[name] == "other" or (kinds[name] == "text" and facts.numbers < facts.present) or not facts.present:
+        raise WrongType(f"'{name}' in '{source.name}' holds no scores: they are numbers. Correct `column`.")
+    return Column(name, "number")
 
 
 @dataclass(frozen=True)
@@ -154,9 +177,8 @@ def _facts(source: Source, kinds: dict[str, Kind], names: list[str]) -> dict[str
             told["booleans"] = truth(raw, kind)
             told["dates"] = exp.Case().when(looks, exp.Literal.number(1))
         asked += [exp.func("COUNT", each.copy()).as_(f"{fact}_{at}") for fact, each in told.items()]
-        if kind != "other" or source.sum_function:
-            distinct = exp.Count(this=exp.Distinct(expressions=[_comparable(raw, kind)]))
-            asked.append(distinct.as_(f"different_{at}"))
+        distinct = exp.Count(this=exp.Distinct(expressions=[_comparable(raw, kind)]))
+        asked.append(distinct.as_(f"different_{at}"))
         if kind == "integer":
             low, high = (exp.func(f, number(raw, kind)) for f in ("MIN", "MAX"))
             asked.append(exp.Sub(this=high, expression=low).as_(f"span_{at}"))
@@ -173,28 +195,19 @@ def _comparable(raw: exp.Expr, kind: Kind) -> exp.Expr:
     return text(raw) if kind in ("other", "text") else number(raw, kind) if kind in NUMBERS else raw.copy()
 
 
-def _how(kind: Kind, facts: _Facts, instant: bool) -> How | None:
+def _how(kind: Kind, facts: _Facts) -> How:
     if kind == "boolean":
         return "boolean"
     if kind in NUMBERS:
         return "number"
     if kind == "other":
-        return "date" if instant else None
+        return "date"
     readings: tuple[tuple[How, int], ...] = (
         ("number", facts.numbers),
         ("boolean", facts.booleans),
         ("date", facts.dates),
     )
     return next((how for how, count in readings if facts.present and count == facts.present), "category")
-
-
-def _instants(source: Source, kinds: dict[str, Kind], names: list[str]) -> set[str]:
-    """Which of the columns of other kinds hold dates."""
-    others = [name for name in names if kinds[name] == "other"]
-    if not others:
-        return set()
-    few = exp.select(*(exp.column(name, quoted=True) for name in others)).from_(ROWS).limit(1)
-    return {field.name for field in source.table(few).schema if is_instant(field.type)}
 
 
 def _categories(source: Source, name: str) -> tuple[str, ...]:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Contract, Score
+from radocraft.contract import Contract
 from radocraft.errors import DataError, OneClass
 from radocraft.progress import Progress
 from radocraft.rows._calibration import Bin, Line, Performance, Platt, raw_log_odds, reliability
-from radocraft.rows._chunks import Chunk
+from radocraft.rows._chunks import Asking, Chunk
 from radocraft.rows._estimators import Form, Outcome, given_form, raw_scores
 from radocraft.rows._features import Column
 from radocraft.rows._folds import Deal, canonical_order, equal_rows_are_one, lots, strata_of
-from radocraft.rows._scorer import Drawing, Lottery, Scorer
+from radocraft.rows._lots import Drawing, Lottery
+from radocraft.rows._parallel import in_parallel
+from radocraft.rows._scorer import Scorer
 
 _FITTING = "fitting the peer's model"
 
@@ -31,30 +29,51 @@ class Task:
 
     Parameters
     ----------
-    contract, peer, score
-        What was agreed.
-    columns
-        What the model is given.
+    asking
+        The peer's columns, and what they are read for.
+    folds
+        Into how many folds rows are dealt.
     unfitted, form
         The estimator, and how it takes rows; None for scores from elsewhere.
-    group
-        The column that folds go by, if one.
-    seed
-        What folds depend on besides the rows.
     notes
         What was said so far.
     """
 
-    contract: Contract
-    peer: str
-    score: Score
-    columns: tuple[Column, ...]
+    asking: Asking
+    folds: int
     unfitted: Any | None
     form: Form
-    outcome: Outcome
-    group: str | None
-    seed: int
     notes: tuple[str, ...]
+
+    @property
+    def contract(self) -> Contract:
+        """What was agreed."""
+        return self.asking.reader.contract
+
+    @property
+    def peer(self) -> str:
+        """Whose rows these are."""
+        return self.asking.reader.peer
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the model is given."""
+        return self.asking.columns
+
+    @property
+    def group(self) -> str | None:
+        """The column that folds go by, if one does."""
+        return self.asking.group
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is to be predicted."""
+        return self.asking.outcome
+
+    @property
+    def seed(self) -> int:
+        """What folds depend on besides the rows."""
+        return self.asking.seed
 
 
 def ordered(chunk: Chunk, seed: int) -> Chunk:
@@ -75,7 +94,7 @@ def fit(task: Task, chunk: Chunk, progress: Progress) -> Scorer:
     count = 1 if lottery.by_group else len(task.contract.label.codes)
     labels = nothing if lottery.by_group else classes
     strata = nothing if lottery.by_group else strata_of(chunk.signatures, classes, count)
-    deal = Deal.of(lot, strata, labels, count, task.score.folds)
+    deal = Deal.of(lot, strata, labels, count, task.folds)
     fold = deal.fold(lot, strata, labels)
     _check_folds(task, classes, fold)
     known = _Known(task, chunk, classes, fold)
@@ -115,7 +134,7 @@ def _lottery(task: Task, chunk: Chunk, classes: Ints) -> Lottery:
 
 def _check_folds(task: Task, classes: Ints, fold: Ints) -> None:
     """Every fold must have rows, and the rows outside it more than one label."""
-    folds = task.score.folds
+    folds = task.folds
     if len(np.unique(fold)) < folds:
         whose = "persons" if task.group is not None else "different rows"
         raise DataError(
@@ -162,7 +181,7 @@ class _Known:
         """A model for each fold and one of all rows, and what the former say out of fold."""
         from sklearn.base import clone  # noqa: PLC0415
 
-        folds, outcome = self.task.score.folds, self.task.outcome
+        folds, outcome = self.task.folds, self.task.outcome
         rows = given_form(self.chunk.matrix, self.task.columns, self.task.form)
         wide = outcome.classes > 2
         raw = np.empty((len(self.chunk), outcome.classes) if wide else len(self.chunk))
@@ -177,11 +196,15 @@ class _Known:
                 raw[unseen] = raw_scores(model, _some(rows, unseen), outcome)
             return model
 
-        return tuple(in_parallel(one, folds + 1, len(self.chunk), progress)), raw
+        def advance(done: int) -> None:
+            progress(_FITTING, len(self.chunk) * done, len(self.chunk) * (folds + 1))
+
+        advance(0)
+        return tuple(in_parallel(one, folds + 1, advance)), raw
 
     def maps(self, raw: Floats) -> tuple[tuple[Platt | Line, ...], ...]:
         """How every model is calibrated: ours all alike, by all rows out of fold; scores from elsewhere in folds."""
-        folds = self.task.score.folds
+        folds = self.task.folds
         if self.task.unfitted is not None:
             return (self._map(raw, np.arange(len(raw))),) * (folds + 1)
         return tuple(self._map(raw, np.flatnonzero(self.fold != at)) for at in range(folds + 1))
@@ -197,7 +220,7 @@ class _Known:
     def calibrated(self, raw: Floats, maps: tuple[tuple[Platt | Line, ...], ...]) -> Floats:
         """Scores out of fold."""
         out = raw.copy()
-        for at in range(self.task.score.folds):
+        for at in range(self.task.folds):
             rows = np.flatnonzero(self.fold == at)
             for number, each in enumerate(maps[at]):
                 place = rows if raw.ndim == 1 else (rows, number)
@@ -217,26 +240,3 @@ class _Known:
 
 def _some(rows: Any, which: Ints) -> Any:
     return rows[which] if isinstance(rows, np.ndarray) else rows.iloc[which]
-
-
-def in_parallel(work: Callable[[int], Any], times: int, rows: int, progress: Progress) -> list[Any]:
-    """The results of ``work(0)`` and so on, as many at a time as there are cores; no two share one."""
-    cores = os.cpu_count() or 1
-    workers = max(1, min(cores, times))
-    out: list[Any] = [None] * times
-    progress(_FITTING, 0, rows * times)
-
-    def limited(at: int) -> Any:
-        with threadpool_limits(max(1, cores // workers)):
-            return work(at)
-
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = {pool.submit(limited, at): at for at in range(times)}
-        try:
-            for done, future in enumerate(as_completed(waiting), start=1):
-                out[waiting[future]] = future.result()
-                progress(_FITTING, rows * done, rows * times)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return out

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -52,3 +53,34 @@ class ScoredRows:
                 self.scores[some].astype(np.float64),
                 None if self.keys is None else self.keys[some].astype(np.int64),
             )
+
+    def narrow(self) -> ScoredRows:
+        """The same in the narrowest numbers that hold it; scores that are multiples of 1/1024 stay what they are."""
+        return ScoredRows(
+            _narrow(self.signatures),
+            _narrow(self.labels),
+            self.values,
+            self.scores.astype(np.float32) if self.values is None else self.scores,
+            None if self.keys is None else _narrow(self.keys),
+        )
+
+
+def _narrow(numbers: Any) -> Any:
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    wide = np.promote_types(np.min_scalar_type(min(low, -1)), np.min_scalar_type(high))
+    return numbers.astype(wide)
+
+
+def together(pieces: list[ScoredRows]) -> ScoredRows:
+    """All pieces as one; the list is emptied on the way."""
+    columns: dict[str, Any] = {}
+    names = [field.name for field in fields(ScoredRows)]
+    held = [[getattr(piece, name) for name in names] for piece in pieces]
+    pieces.clear()
+    for at, name in enumerate(names):
+        parts = [row[at] for row in held]
+        columns[name] = None if parts[0] is None else np.concatenate(parts)
+        for row in held:
+            row[at] = None
+        del parts
+    return ScoredRows(**columns)

@@ -5,9 +5,10 @@ It stays at the peer, and so does its file: it is made from rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,69 +24,11 @@ from radocraft.rows._chunks import Asking, Chunk, check_kept
 from radocraft.rows._encoding import Reader
 from radocraft.rows._estimators import Form, Outcome, given_form, raw_scores
 from radocraft.rows._features import Column
-from radocraft.rows._folds import Deal, Lots, lots, mixed, occurrences, strata_of
+from radocraft.rows._folds import Deal, strata_of
+from radocraft.rows._lots import Drawing, Lottery
+from radocraft.rows._scorer_file import packed, read_scorer, unpacked, write_scorer
 from radocraft.rows.engines._base import Source
 from radocraft.rows.engines._opening import open_source
-
-_OTHERS = np.zeros(0, dtype=np.uint64)
-
-
-@dataclass(frozen=True)
-class Lottery:
-    """A row's lot; see `radocraft.rows._folds`.
-
-    Parameters
-    ----------
-    seed
-        What lots are mixed with.
-    by_group
-        Whether it is the lot of whoever the row is of.
-    equal_are_one
-        Whether rows with equal features have one lot.
-    repeated
-        Where they have not: the lots that several rows had when the scorer was fitted, rising.
-    """
-
-    seed: int
-    by_group: bool
-    equal_are_one: bool
-    repeated: Lots = field(default_factory=lambda: _OTHERS)
-
-    def first(self, chunk: Chunk, classes: Ints) -> Lots:
-        """The lots of rows, before equal ones are told apart."""
-        own = lots(chunk.matrix, self.seed)
-        if self.by_group and chunk.groups is not None:
-            return np.where(chunk.groups == 0, own, chunk.groups)
-        if self.equal_are_one:
-            return own
-        more = [classes.astype(np.float64)]
-        more += [] if chunk.values is None else [chunk.values]
-        more += [] if chunk.keys is None else [chunk.keys.astype(np.float64)]
-        return mixed(own ^ lots(np.column_stack(more), self.seed))
-
-
-@dataclass
-class Drawing:
-    """Lots for rows that come one chunk after the other: equal rows are counted, where they are told apart."""
-
-    lottery: Lottery
-    seen: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.seen = np.zeros(len(self.lottery.repeated), dtype=np.int64)
-
-    def lots(self, chunk: Chunk, classes: Ints) -> Lots:
-        """The lots of the next rows."""
-        lot, repeated = self.lottery.first(chunk, classes), self.lottery.repeated
-        if not len(repeated):
-            return lot
-        place = np.searchsorted(repeated, lot).clip(max=len(repeated) - 1)
-        several = np.flatnonzero(repeated[place] == lot)
-        before = self.seen[place[several]] + occurrences(lot[several])
-        self.seen += np.bincount(place[several], minlength=len(repeated))
-        later = before > 0
-        lot[several[later]] = mixed(lot[several[later]] ^ mixed(before[later].astype(np.uint64)))
-        return lot
 
 
 @dataclass(frozen=True)
@@ -168,10 +111,8 @@ class Scorer:
             return maps[0](told)
         return np.column_stack([each(column) for each, column in zip(maps, told.T, strict=True)])
 
-    def out_of_fold(self, chunk: Chunk, drawing: Drawing) -> Floats:
+    def by_fold(self, chunk: Chunk, fold: Ints) -> Floats:
         """Scores by models that have seen no row of the row's fold."""
-        classes = self.classes(chunk.labels)
-        fold = self.folds(chunk, drawing.lots(chunk, classes), classes)
         shape = (len(chunk),) if self.outcome.classes <= 2 else (len(chunk), self.outcome.classes)
         out = np.empty(shape)
         for at in range(self.deal.folds):
@@ -180,8 +121,10 @@ class Scorer:
                 out[rows] = self.calibrated(at, chunk.matrix[rows])
         return out
 
-    def folds(self, chunk: Chunk, lot: Lots, classes: Ints) -> Ints:
-        """The fold of each row."""
+    def dealt(self, chunk: Chunk, drawing: Drawing) -> Ints:
+        """The fold of each of the next rows."""
+        classes = self.classes(chunk.labels)
+        lot = drawing.lots(chunk, classes)
         if self.lottery.by_group:
             nothing = np.zeros_like(classes)
             return self.deal.fold(lot, nothing, nothing)
@@ -215,6 +158,74 @@ class Scorer:
             arrays = [*chunk.kept.columns, pa.array(chunk.signatures), *map(pa.array, scores)]
             yield pa.RecordBatch.from_arrays(arrays, names=[*keep, "signature", *self.names])
 
+    def save(self, path: str | Path) -> str:
+        """Write it to a file that its owner alone can read; the SHA-256 of what it holds comes back."""
+        return write_scorer(path, self._described(), self.models)
+
+    @classmethod
+    def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Scorer:
+        """Read one back, which never runs code that is in the file.
+
+        Parameters
+        ----------
+        path
+            The file.
+        trusted
+            Types of yours that may be in it, by their full names, besides those of scikit-learn, LightGBM and XGBoost.
+        """
+        return read_scorer(path, trusted, cls._of)
+
+    def _described(self) -> dict[str, Any]:
+        """All but the models, for a file."""
+        return {
+            "contract": self.contract.model_dump(mode="json"),
+            "fingerprint": self.fingerprint,
+            "peer": self.peer,
+            "columns": [asdict(column) for column in self.columns],
+            "form": self.form,
+            "maps": [[{"kind": type(each).__name__} | asdict(each) for each in maps] for maps in self.maps],
+            "folds": self.deal.folds,
+            "strata": self.deal.strata.tolist(),
+            "cuts": packed(self.deal.cuts),
+            "seed": self.lottery.seed,
+            "by_group": self.lottery.by_group,
+            "equal_are_one": self.lottery.equal_are_one,
+            "repeated": packed(self.lottery.repeated),
+            "group": self.group,
+            "performance": asdict(self.performance),
+            "reliability": [[asdict(each) for each in curve] for curve in self.reliability],
+            "rows": self.rows,
+            "notes": list(self.notes),
+            "logit": self.logit,
+        }
+
+    @classmethod
+    def _of(cls, held: dict[str, Any], models: tuple[Any, ...]) -> Scorer:
+        """From what a file holds."""
+        contract = Contract.model_validate(held["contract"])
+        folds = int(held["folds"])
+        scorer = cls(
+            contract=contract,
+            peer=str(held["peer"]),
+            columns=tuple(Column(c["name"], c["how"], tuple(c["categories"])) for c in held["columns"]),
+            form=held["form"],
+            models=models,
+            maps=tuple(tuple(_map(each) for each in maps) for maps in held["maps"]),
+            deal=Deal(folds, np.array(held["strata"], dtype=np.int64), unpacked(held["cuts"]).reshape(-1, folds - 1)),
+            lottery=Lottery(held["seed"], held["by_group"], held["equal_are_one"], unpacked(held["repeated"])),
+            group=held["group"],
+            performance=Performance(**held["performance"]),
+            reliability=tuple(tuple(Bin(**each) for each in curve) for curve in held["reliability"]),
+            rows=int(held["rows"]),
+            notes=tuple(held["notes"]),
+            logit=bool(held["logit"]),
+        )
+        if contract.fingerprint != held["fingerprint"]:
+            raise ValueError("another contract")
+        if {len(scorer.maps), len(models) or folds + 1} != {folds + 1}:
+            raise ValueError("another number of folds")
+        return scorer
+
     def reader(self, source: Source) -> Reader:
         """How a table's shared features are read; all of the model's columns must be there."""
         kinds = source.kinds()
@@ -226,3 +237,8 @@ class Scorer:
                 "Add them (empty cells are allowed), or fit a scorer without them."
             )
         return Reader(self.contract, self.peer, kinds)
+
+
+def _map(held: dict[str, Any]) -> Platt | Line:
+    numbers = held["slope"], held["intercept"], held["missing"]
+    return Line(*numbers) if held["kind"] == "Line" else Platt(*numbers)

@@ -7,30 +7,36 @@ fold, which has not seen it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
+from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract, Score
 from radocraft.errors import ContractMismatch, MissingColumn
 from radocraft.progress import Progress, quiet
-from radocraft.rows._checks import check_columns, check_rows
+from radocraft.rows._calibration import area, area_error
+from radocraft.rows._checks import check_columns, check_rows, listed
 from radocraft.rows._chunks import Asking, Chunk, joined
 from radocraft.rows._encoding import Reader
-from radocraft.rows._estimators import Form, Outcome, adopted, estimator
-from radocraft.rows._features import Column, choose
+from radocraft.rows._estimators import Form, adopted, estimator
+from radocraft.rows._features import Column, as_score, candidates, choose
 from radocraft.rows._fitting import Task, fit, ordered
 from radocraft.rows._keys import KeyReader
-from radocraft.rows._scored import ScoredRows
-from radocraft.rows._scorer import Drawing, Scorer
+from radocraft.rows._lots import Drawing
+from radocraft.rows._parallel import in_turn
+from radocraft.rows._scored import ScoredRows, together
+from radocraft.rows._scorer import Scorer
 from radocraft.rows.engines._base import ROWS, Source
-from radocraft.rows.engines._opening import open_source
+from radocraft.rows.engines._opening import in_memory, open_source
 from radocraft.sums import Bounds
 
 FIT_ROWS = 1_000_000
+_MUCH_BETTER = 0.05
 
 
 def score_rows(
@@ -70,50 +76,94 @@ def score_rows(
         Called as the work goes on.
     """
     source = open_source(data)
-    reader = Reader(contract, peer, source.kinds())
-    score = _agreed(reader, source)
-    key = KeyReader.of(reader, None if secret is None else Path(secret))
-    person, most = (None, 1) if bounds is None else (bounds.person, bounds.rows_per_person)
-    group = score.group or person
-    _check_named(reader, source, group, person)
-    asking = Asking(reader, (), key, group, person, most, seed=seed)
+    whole = _Peer(source, contract, peer, bounds, None if secret is None else Path(secret), seed)
+    score = whole.agreed()
     if keep is not None:
-        _check_kept_scorer(keep, contract, peer)
-        asking = replace(asking, columns=keep.columns, group=keep.group, seed=keep.lottery.seed)
-        return _stream(source, keep, asking, progress), keep
-    if _count(source) > fit_rows:
-        raise NotImplementedError
-    columns, notes = _columns(source, asking, score, scorer)
-    asking = replace(asking, columns=columns)
-    task = _task(asking, score, scorer, notes)
-    rows = ordered(joined(list(asking.chunks(source, progress, total=source.row_count()))), seed)
-    fitted = fit(task, rows, progress)
-    return _scored(fitted, rows, Drawing(fitted.lottery)), fitted
+        _check_kept(keep, contract, peer)
+        asking = replace(whole.asking(keep.columns), group=keep.group, seed=keep.lottery.seed)
+        return _stream(source, keep, asking, fit_rows, progress), keep
+    count = _count(source)
+    seen = whole if count <= fit_rows else replace(whole, source=_drawn(whole, score, fit_rows, count))
+    columns, notes = _columns(seen, score, scorer)
+    asking = seen.asking(columns)
+    rows = joined(list(asking.chunks(seen.source, progress, total=min(count, fit_rows))))
+    if score.fitted_elsewhere:
+        notes += seen_before(seen, rows, progress)
+    rows = ordered(rows, seed)
+    fitted = fit(_task(asking, score, scorer, notes), rows, progress)
+    if seen is whole:
+        return _scored(fitted, rows, Drawing(fitted.lottery)), fitted
+    del rows
+    return _stream(source, fitted, whole.asking(columns), fit_rows, progress), fitted
 
 
-def _agreed(reader: Reader, source: Source) -> Score:
-    """The peer's score; the label and the shared features must be there."""
-    contract, peer = reader.contract, reader.peer
-    score = contract.score_of(peer)[1]
-    if not contract.labelled(peer):
-        raise ContractMismatch(
-            f"'{peer}' lacks the label, and a score cannot be fitted without it. Give it a column with scores of a "
-            "model that exists already and the label to calibrate it by, or agree on columns for this peer's contract."
-        )
-    check_columns(reader, source)
-    return score
+@dataclass(frozen=True)
+class _Peer:
+    """A peer's rows, or a sample of them, and what was agreed about them."""
 
+    source: Source
+    contract: Contract
+    peer: str
+    bounds: Bounds | None
+    secret: Path | None
+    seed: int
 
-def _check_named(reader: Reader, source: Source, *names: str | None) -> None:
-    for name in names:
-        if name is not None and name not in reader.kinds:
-            raise MissingColumn(
-                f"'{source.name}' has no column '{name}' that says whose a row is. "
-                "Correct `group` in the contract, or `person` in the policy."
+    @cached_property
+    def reader(self) -> Reader:
+        """How shared features and the label are read."""
+        return Reader(self.contract, self.peer, self.source.kinds())
+
+    @property
+    def score(self) -> Score:
+        """What the contract says of the peer's score."""
+        return self.contract.score_of(self.peer)[1]
+
+    @property
+    def person(self) -> str | None:
+        """The column that says whose a row is, if rows of a person are bounded."""
+        return None if self.bounds is None else self.bounds.person
+
+    @property
+    def group(self) -> str | None:
+        """The column that folds go by."""
+        return self.score.group or self.person
+
+    def asking(self, columns: tuple[Column, ...]) -> Asking:
+        """What to ask of each row."""
+        most = 1 if self.bounds is None else self.bounds.rows_per_person
+        key = KeyReader.of(self.reader, self.secret)
+        return Asking(self.reader, columns, key, self.group, self.person, most, seed=self.seed)
+
+    def named(self) -> list[str]:
+        """The columns that are read, but are none of the model's: label, key, whose a row is."""
+        contract, peer = self.contract, self.peer
+        names = [contract.column_of(peer, contract.label.column), self.group, self.person]
+        names += [contract.column_of(peer, contract.key.name)] if contract.key is not None else []
+        return [name for name in dict.fromkeys(names) if name is not None]
+
+    def shared(self) -> list[str]:
+        """The columns that hold the shared features."""
+        return [self.contract.column_of(self.peer, shared.name) for shared in self.contract.shared]
+
+    def agreed(self) -> Score:
+        """The peer's score; label, shared features and whose a row is must be there."""
+        score = self.score
+        if not self.contract.labelled(self.peer):
+            raise ContractMismatch(
+                f"'{self.peer}' lacks the label, and a score can be neither fitted nor calibrated without it. "
+                "Agree on columns instead of scores, or give the peer the label."
             )
+        check_columns(self.reader, self.source)
+        if absent := [name for name in self.named() if name not in self.reader.kinds]:
+            raise MissingColumn(
+                f"'{self.source.name}' has no column {listed(absent)}. Correct `group` or [[key]] in the contract, or "
+                "`person` in the policy; a column that is only called otherwise can be mapped under "
+                f"[peers.{self.peer}.columns]."
+            )
+        return score
 
 
-def _check_kept_scorer(keep: Scorer, contract: Contract, peer: str) -> None:
+def _check_kept(keep: Scorer, contract: Contract, peer: str) -> None:
     if (keep.fingerprint, keep.peer) != (contract.fingerprint, peer):
         raise ContractMismatch(
             f"The scorer was fitted under another contract or by another peer than '{peer}'. Fit one anew."
@@ -129,57 +179,94 @@ def _count(source: Source) -> int:
     return rows
 
 
-def _columns(
-    source: Source, asking: Asking, score: Score, scorer: Any | None
-) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """What the model is given: what the contract names and the shared features, or all but what says too much."""
-    contract, peer = asking.reader.contract, asking.reader.peer
+def _drawn(whole: _Peer, score: Score, fit_rows: int, count: int) -> Source:
+    """A sample of the rows, in memory."""
+    least = max(1, fit_rows - 4 * round(fit_rows**0.5))
+    wanted = dict.fromkeys([*candidates(whole.source, _names(whole, score))[0], *whole.shared(), *whole.named()])
+    columns = [exp.column(name, quoted=True) for name in wanted]
+    drawn = whole.source.draw(least, count, whole.seed).subquery("radocraft_drawn")
+    return in_memory(whole.source.table(exp.select(*columns).from_(drawn)).slice(0, fit_rows), whole.source.name)
+
+
+def _names(peer: _Peer, score: Score) -> list[str]:
+    """The columns that may be the model's: those the contract names and the shared ones, or all but some."""
     if score.fitted_elsewhere and score.column is not None:
+        return [score.column]
+    if score.of is not None:
+        return [*dict.fromkeys([*score.of, *peer.shared()])]
+    never = peer.named()
+    return [name for name in peer.reader.kinds if name not in never]
+
+
+def _columns(peer: _Peer, score: Score, scorer: Any | None) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """What the model is given, and what is to be said about columns that it is not."""
+    names = _names(peer, score)
+    if score.fitted_elsewhere:
         if scorer is not None:
             raise ContractMismatch(
-                f"The contract says that the scores of '{peer}' were fitted elsewhere, so no other model can take "
+                f"The contract says that the scores of '{peer.peer}' were fitted elsewhere, so no other model can take "
                 "their place. Leave `scorer` out, or agree on another contract."
             )
-        return (Column(score.column, "number"),), ()
-    shared = [contract.column_of(peer, shared.name) for shared in contract.shared]
-    never = {contract.column_of(peer, contract.label.column), asking.group, asking.person}
-    never |= {contract.column_of(peer, contract.key.name)} if contract.key is not None else set()
-    if score.of is not None:
-        chosen = choose(source, [*dict.fromkeys([*score.of, *shared])], asked_for=True)
-    else:
-        chosen = choose(source, [name for name in asking.reader.kinds if name not in never], asked_for=False)
+        return (as_score(peer.source, names[0]),), ()
+    chosen = choose(peer.source, names, asked_for=score.of is not None)
     return chosen.columns, chosen.notes
 
 
 def _task(asking: Asking, score: Score, scorer: Any | None, notes: tuple[str, ...]) -> Task:
-    contract, peer = asking.reader.contract, asking.reader.peer
-    outcome = Outcome(0 if asking.number is not None else len(contract.label.codes))
     unfitted: Any | None = None
     form: Form = "matrix"
     if scorer is not None:
-        unfitted, form = adopted(scorer, asking.columns, outcome)
+        unfitted, form = adopted(scorer, asking.columns, asking.outcome)
     elif not score.fitted_elsewhere:
-        unfitted = estimator(score.model, asking.columns, outcome, asking.seed)
-    return Task(contract, peer, score, asking.columns, unfitted, form, outcome, asking.group, asking.seed, notes)
+        unfitted = estimator(score.model, asking.columns, asking.outcome, asking.seed)
+    return Task(asking, score.folds, unfitted, form, notes)
 
 
-def _stream(source: Source, scorer: Scorer, asking: Asking, progress: Progress) -> ScoredRows:
-    """All rows, chunk by chunk; only a few numbers of each are kept."""
+def seen_before(peer: _Peer, rows: Chunk, progress: Progress) -> tuple[str, ...]:
+    """A note if scores from elsewhere know these rows too well: better than what the other columns can tell of them."""
+    asking = peer.asking(())
+    column = peer.score.column
+    names = [name for name in peer.reader.kinds if name not in (*peer.named(), column)]
+    if asking.outcome.classes != 2 or not names:
+        return ()
+    chosen = choose(peer.source, names, asked_for=False)
+    asking = peer.asking(chosen.columns)
+    refit = fit(
+        Task(asking, peer.score.folds, estimator("boosting", chosen.columns, asking.outcome, peer.seed), "matrix", ()),
+        ordered(joined(list(asking.chunks(peer.source))), peer.seed),
+        progress,
+    )
+    positive = rows.labels == max(peer.contract.label.codes)
+    told = rows.matrix[:, 0]
+    known = ~np.isnan(told)
+    theirs, ours = area(told[known], positive[known]), refit.performance.auc or 0.5
+    chance = area_error(theirs, positive[known]) ** 2 + area_error(ours, positive) ** 2
+    if theirs - ours <= max(_MUCH_BETTER, 2.0 * chance**0.5):
+        return ()
+    return (
+        f"'{column}' orders these rows far better (AUC {theirs:.3f}) than a model of the other columns that has not "
+        f"seen them ({ours:.3f}). If its model was fitted on these rows, its scores are worth less on new ones than "
+        "they seem: give scores out of fold, or rows it has not seen",
+    )
+
+
+def _stream(source: Source, scorer: Scorer, asking: Asking, wide: int, progress: Progress) -> ScoredRows:
+    """All rows, chunk by chunk, on all cores; only a few numbers of each are kept."""
     drawing = Drawing(scorer.lottery)
     chunks = asking.chunks(source, progress, "scoring", source.row_count())
-    return _together([_scored(scorer, chunk, drawing) for chunk in chunks])
+    dealt = ((chunk, scorer.dealt(chunk, drawing)) for chunk in chunks)
+
+    def score(given: tuple[Chunk, Ints]) -> ScoredRows:
+        chunk, fold = given
+        return _rows(chunk, scorer.by_fold(chunk, fold)).narrow()
+
+    rows = together(list(in_turn(score, dealt)))
+    return rows if len(rows) > wide else next(rows.pieces(len(rows)))
 
 
 def _scored(scorer: Scorer, chunk: Chunk, drawing: Drawing) -> ScoredRows:
-    return ScoredRows(chunk.signatures, chunk.labels, chunk.values, scorer.out_of_fold(chunk, drawing), chunk.keys)
+    return _rows(chunk, scorer.by_fold(chunk, scorer.dealt(chunk, drawing)))
 
 
-def _together(pieces: list[ScoredRows]) -> ScoredRows:
-    first = pieces[0]
-    return ScoredRows(
-        np.concatenate([piece.signatures for piece in pieces]),
-        np.concatenate([piece.labels for piece in pieces]),
-        None if first.values is None else np.concatenate([p.values for p in pieces if p.values is not None]),
-        np.concatenate([piece.scores for piece in pieces]),
-        None if first.keys is None else np.concatenate([p.keys for p in pieces if p.keys is not None]),
-    )
+def _rows(chunk: Chunk, scores: Floats) -> ScoredRows:
+    return ScoredRows(chunk.signatures, chunk.labels, chunk.values, scores, chunk.keys)

@@ -29,10 +29,11 @@ from radocraft.contract import Numeric, summed_columns
 from radocraft.progress import Progress, quiet
 from radocraft.rows._encoding import Reader
 from radocraft.rows._grid import Grid
+from radocraft.rows._moments import add_products, lift, with_present
 from radocraft.rows._shift import Shift
 from radocraft.rows._totals import Totals, hopeful_kinds, present_values
 from radocraft.rows.engines._base import ROWS, Source
-from radocraft.sums import Bounding, add_products, lift, with_present
+from radocraft.sums import Bounding
 
 _ROWS = 4096
 _BYTES = 8

@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, dense
 from radocraft.contract import Constants, Contract, Kind, Number, private_columns
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.rows._checks import check_read, check_rows, listed
 from radocraft.rows._encoding import Reader
 from radocraft.rows.engines._base import ROWS, Source
-from radocraft.sums import dense
 
 
 @dataclass(frozen=True)

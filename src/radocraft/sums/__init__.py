@@ -20,8 +20,7 @@ from radocraft.sums._cells import (
     standardise,
     taken_apart,
 )
-from radocraft.sums._moments import Advance, add_products, dense, lift, of_batches, with_present
-from radocraft.sums._pieces import Bound, Piece, Rows, check_new, piece_of_file, piece_of_table
+from radocraft.sums._pieces import Bound, Piece, Range
 from radocraft.sums._proportions import Method, by_label, proportions, settled, spread, with_labels
 from radocraft.sums._scores import (
     BINS,
@@ -40,9 +39,7 @@ from radocraft.sums._scores import (
     group_shares,
     smoothed_log_odds,
 )
-from radocraft.sums._shrinkage import shrunk
 from radocraft.sums._tally import Tally
-from radocraft.sums._units import label_as_shared, pooled_units, same_units
 
 __all__ = [
     "BINS",
@@ -54,7 +51,6 @@ __all__ = [
     "ROLLED",
     "TOP",
     "UNIT",
-    "Advance",
     "Bound",
     "Bounding",
     "Bounds",
@@ -62,42 +58,30 @@ __all__ = [
     "Levels",
     "Method",
     "Piece",
-    "Rows",
+    "Range",
     "ScoreCells",
     "ScoreLevels",
     "Steps",
     "Tally",
-    "add_products",
     "adjusted",
     "assemble",
     "base_log_odds",
     "by_label",
     "cell_deviations",
     "cell_means",
-    "check_new",
     "constant_features",
     "count_groups",
-    "dense",
     "encoded_sums",
     "group_shares",
     "hidden_columns",
     "hidden_sums",
-    "label_as_shared",
-    "lift",
     "locate",
-    "of_batches",
     "of_label",
-    "piece_of_file",
-    "piece_of_table",
-    "pooled_units",
     "proportions",
-    "same_units",
     "settled",
-    "shrunk",
     "smoothed_log_odds",
     "spread",
     "standardise",
     "taken_apart",
     "with_labels",
-    "with_present",
 ]

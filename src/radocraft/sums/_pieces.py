@@ -25,12 +25,12 @@ _CHUNKS = 64
 
 
 @dataclass(frozen=True)
-class Rows:
+class Range:
     """The rows whose ``column`` is at least ``low`` and below ``high``.
 
     Examples
     --------
-    >>> Rows("day", "2026-01-01", "2026-01-02").meet(Rows("day", "2026-01-02", "2026-01-03"))
+    >>> Range("day", "2026-01-01", "2026-01-02").meet(Range("day", "2026-01-02", "2026-01-03"))
     False
     """
 
@@ -38,7 +38,7 @@ class Rows:
     low: Bound
     high: Bound
 
-    def meet(self, other: Rows) -> bool:
+    def meet(self, other: Range) -> bool:
         """Whether a row may be in both; ranges of different columns may always meet."""
         if self.column != other.column or isinstance(self.low, str) != isinstance(other.low, str):
             return True
@@ -51,7 +51,7 @@ class Piece:
 
     name: str
     identity: str
-    rows: Rows | None = None
+    rows: Range | None = None
 
     def meets(self, other: Piece) -> bool:
         """Whether a row may be in both."""
@@ -66,43 +66,43 @@ class Piece:
     @classmethod
     def from_json(cls, kept: dict[str, Any]) -> Piece:
         """Back from a tally's header."""
-        return cls(kept["name"], kept["identity"], Rows(**kept["rows"]) if kept["rows"] else None)
+        return cls(kept["name"], kept["identity"], Range(**kept["rows"]) if kept["rows"] else None)
 
+    @classmethod
+    def of_file(cls, path: Path) -> Piece:
+        """A file by its size and content: all of a small one, evenly spaced pieces of a large one."""
+        size = path.stat().st_size
+        digest = hashlib.sha256(f"file {size}".encode())
+        with path.open("rb") as file:
+            if size <= _WHOLE:
+                digest.update(file.read())
+            else:
+                for at in range(_CHUNKS):
+                    file.seek(at * (size - _CHUNK) // (_CHUNKS - 1))
+                    digest.update(file.read(_CHUNK))
+        return cls(path.name, digest.hexdigest())
 
-def check_new(held: tuple[Piece, ...], coming: tuple[Piece, ...]) -> None:
-    """Refuse rows that are in already, or come twice."""
-    for at, piece in enumerate(coming):
-        if any(piece.meets(other) for other in coming[:at]):
-            raise AlreadyIn(
-                f"Rows of '{piece.name}' are given twice, and would count twice. "
-                "Give every file once, and leave empty ones out."
-            )
-        if any(piece.meets(other) for other in held):
-            raise AlreadyIn(
-                f"Rows of '{piece.name}' are in the tally already, and would count twice. "
-                "Add only new files, or name the new rows by a range (--rows COLUMN LOW HIGH)."
-            )
+    @classmethod
+    def of_table(cls, name: str, table: pa.Table) -> Piece:
+        """A table in memory by its columns, its size and evenly spaced rows."""
+        digest = hashlib.sha256(f"table {table.num_rows} {table.schema.names}".encode())
+        step = max(1, table.num_rows // _CHUNKS)
+        for start in range(0, table.num_rows, step):
+            for row in table.slice(start, min(step, 8)).to_pylist():
+                digest.update(repr(list(row.values())).encode())
+        return cls(name, digest.hexdigest())
 
-
-def piece_of_file(path: Path) -> Piece:
-    """A file by its size and content: all of a small one, evenly spaced pieces of a large one."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(f"file {size}".encode())
-    with path.open("rb") as file:
-        if size <= _WHOLE:
-            digest.update(file.read())
-        else:
-            for at in range(_CHUNKS):
-                file.seek(at * (size - _CHUNK) // (_CHUNKS - 1))
-                digest.update(file.read(_CHUNK))
-    return Piece(path.name, digest.hexdigest())
-
-
-def piece_of_table(name: str, table: pa.Table) -> Piece:
-    """A table in memory by its columns, its size and evenly spaced rows."""
-    digest = hashlib.sha256(f"table {table.num_rows} {table.schema.names}".encode())
-    step = max(1, table.num_rows // _CHUNKS)
-    for start in range(0, table.num_rows, step):
-        for row in table.slice(start, min(step, 8)).to_pylist():
-            digest.update(repr(list(row.values())).encode())
-    return Piece(name, digest.hexdigest())
+    @staticmethod
+    def check_new(known: tuple[Piece, ...], coming: tuple[Piece, ...]) -> None:
+        """Refuse rows that are in already, or come twice."""
+        for at, piece in enumerate(coming):
+            if any(piece.meets(other) for other in coming[:at]):
+                raise AlreadyIn(
+                    f"Rows of '{piece.name}' are given twice, and would count twice. "
+                    "Give every file once, and leave empty ones out."
+                )
+            if any(piece.meets(other) for other in known):
+                raise AlreadyIn(
+                    f"Rows of '{piece.name}' are in the tally already, and would count twice. "
+                    "Add only new files, or name the new rows by a range (--rows COLUMN LOW HIGH)."
+                )

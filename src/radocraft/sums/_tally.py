@@ -33,12 +33,11 @@ from typing import Any
 import numpy as np
 
 from radocraft.arrays import Floats, Ints, Numbers, add_up, first_of_each, number_rows
-from radocraft.contract import Constants, Contract, moment_labels, units_of
+from radocraft.contract import Constants, Contract
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.files import writing
-from radocraft.sums._bounds import GRID, Bounds
-from radocraft.sums._moments import second_moments
-from radocraft.sums._pieces import Piece, check_new
+from radocraft.sums._bounds import Bounds
+from radocraft.sums._pieces import Piece
 
 _VERSION = 4
 _BLOCKS = ("codes", "labels", "rows", "sums", "present")
@@ -89,50 +88,6 @@ class Tally:
     settled: float = 0.0
     pieces: tuple[Piece, ...] = ()
 
-    @classmethod
-    def of_rows(
-        cls,
-        contract: Contract,
-        peer: str,
-        columns: tuple[str, ...],
-        *,
-        codes: Ints,
-        labels: Ints,
-        values: Floats,
-        bounds: Bounds | None = None,
-        constants: Constants | None = None,
-    ) -> Tally:
-        """The tally of coded rows in memory: per row its codes, its label and its raw values, NaN where missing.
-
-        With bounds, ``constants`` are the units that the contract leaves open; without, sums are exact.
-        """
-        present = ~np.isnan(values)
-        if bounds is None:
-            origin: Floats = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
-            unit, values = np.ones(len(columns)), values - origin
-        else:
-            origin, scale = units_of(contract, peer, constants or {})
-            unit, values = scale / GRID, bounds.of(contract, peer, origin, scale).bounded(values)
-            present = np.ones_like(present)
-        block = number_rows(np.column_stack([codes, labels]))
-        first = first_of_each(block)
-        known = np.array([*moment_labels(contract, peer)])
-        return cls(
-            fingerprint=contract.fingerprint,
-            peer=peer,
-            columns=columns,
-            codes=codes[first],
-            labels=labels[first],
-            rows=np.bincount(block).astype(np.int64),
-            sums=add_up(np.where(present, values, 0.0), block, len(first)),
-            present=add_up(present.astype(np.int64), block, len(first)),
-            moments=second_moments(values, np.searchsorted(known[1:], labels, side="right"), len(known)),
-            origin=origin,
-            unit=unit,
-            bounds=bounds,
-            constants=constants or {},
-        )
-
     @property
     def total(self) -> int:
         """Rows in all."""
@@ -153,7 +108,7 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         self._check_alike(other)
-        check_new(self.pieces, other.pieces)
+        Piece.check_new(self.pieces, other.pieces)
         other = other if self.bounds else other.rebased(self.origin, self.unit)
         keys = np.vstack([np.column_stack([t.codes, t.labels]) for t in (self, other)])
         block = number_rows(keys)

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from radocraft.cli._bench import app
-from radocraft.research.bench import _growth as growth
+from radocraft.parts import Part
 from radocraft.research.bench import _learn as bench_learn
-from radocraft.research.bench import _measure as measure
-from radocraft.research.bench._growth import growth_of
+from radocraft.research.bench._growth import growth, growth_of
 from radocraft.research.bench._linkage import against_linkage
+from radocraft.research.bench._measure import measure
 from radocraft.research.bench._scan import CODES, contract_of, write_table
 from radocraft.rows._craft import craft
 
@@ -94,13 +94,20 @@ def test_learning_and_reading_see_the_same_parts() -> None:
 
 
 def test_a_made_up_tally_could_be_of_rows() -> None:
-    """Its moments are those of block means and of a positive scatter inside blocks."""
+    """Its moments, both labels together, are those of block means and of a positive scatter inside blocks."""
     contract = bench_learn.contract_of(3, 2)
     tally = bench_learn.tally_of(contract, "bank", 3, 2, 500)
-    inside = tally.moments[:3, :3] - (tally.sums.T / tally.rows) @ tally.sums
+    moments = tally.moments.sum(axis=0)
+    inside = moments[:3, :3] - (tally.sums.T / tally.rows) @ tally.sums
     assert np.linalg.eigvalsh(inside).min() > 0
-    np.testing.assert_allclose(tally.moments[:3, 3], tally.sums.sum(axis=0))
-    assert tally.moments[-1, -1] == tally.total == bench_learn.tally_of(contract, "shop", 3, 2, 500).total
+    np.testing.assert_allclose(moments[:3, 3], tally.sums.sum(axis=0))
+    assert moments[-1, -1] == tally.total == bench_learn.tally_of(contract, "shop", 3, 2, 500).total
+
+
+def test_a_made_up_part_is_one_that_learners_take(tmp_path: Path) -> None:
+    contract = bench_learn.contract_of(3, 2)
+    bench_learn.write_part(tmp_path / "part", "bank", 3, 2, 500)
+    assert Part.read(tmp_path / "part").cells(contract).total == pytest.approx(500, abs=50)
 
 
 def test_learning_beside_zip(tmp_path: Path) -> None:

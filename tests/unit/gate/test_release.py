@@ -14,6 +14,7 @@ from radocraft.arrays import add_up
 from radocraft.errors import ContractMismatch, OneClass, PolicyError, PolicyRefusal
 from radocraft.gate import Noise, Release, epsilon_of
 from radocraft.gate._signatures import Signatures
+from radocraft.rows import craft_rows
 from radocraft.sums import ROLLED
 from radocraft.sums._bounds import GRID
 from radocraft.sums._cells import locate
@@ -54,7 +55,7 @@ def tally_of(sizes: dict[tuple[int, ...], int], contract: Contract) -> Tally:
     """So many rows for each (codes..., label)."""
     keys = np.repeat(np.array(list(sizes), dtype=np.int64), list(sizes.values()), axis=0)
     values = np.arange(float(len(keys)))[:, None]
-    return Tally.of_rows(contract, "p0", ("x0_0",), codes=keys[:, :-1], labels=keys[:, -1], values=values)
+    return craft_rows(contract, "p0", ("x0_0",), codes=keys[:, :-1], labels=keys[:, -1], values=values, bounds=None)
 
 
 def shown(released: Release) -> dict[tuple[int, ...], int]:
@@ -133,7 +134,7 @@ def test_a_constant_column_is_noted_where_sums_are_exact() -> None:
     labels = np.where(np.arange(40) % 2, 1, -1)
     values = np.column_stack([np.full(40, 1e8 + 0.1), np.arange(40.0)])
     codes = np.zeros((40, 1), dtype=np.int64)
-    tally = Tally.of_rows(contract, "p0", ("x0_0", "x0_1"), codes=codes, labels=labels, values=values)
+    tally = craft_rows(contract, "p0", ("x0_0", "x0_1"), codes=codes, labels=labels, values=values, bounds=None)
     released = release(tally, contract, Policy.exact(10))
     assert released.notes == ("'x0_0' is the same in all rows: it carries nothing",)
     assert released.cells.scale[0] == 1.0

@@ -38,6 +38,16 @@ def test_the_same_cell_gives_the_same_numbers() -> None:
         assert {**a, "seconds": 0} == {**b, "seconds": 0}
 
 
+def test_noise_is_on_what_leaves_the_peers_alone_and_can_be_repeated() -> None:
+    noisy = replace(WINE, noise=0.5)
+    exact, first, second = by_name(run_cell(WINE)), by_name(run_cell(noisy)), by_name(run_cell(noisy))
+    changed = {key[0] for key, record in first.items() if record["error"] != exact[key]["error"]}
+    assert changed <= {"drl", "drl-identity", "matching"}
+    assert "matching" in changed
+    assert all(record["error"] == second[key]["error"] for key, record in first.items())
+    assert first["matching", 0.25, None]["error"] < exact["matching", 0.25, None]["error"] + 0.1
+
+
 def test_only_peers() -> None:
     records = run_cell(replace(WINE, algorithms="peers"))
     assert {record["algorithm"] for record in records} == {"peer", "oracle"}
@@ -51,7 +61,7 @@ def test_singleton_blocks_make_matching_exact() -> None:
     cell = Cell("ionosphere", 2, 12, "good", bins=10, folds=3)
     fold = next(iter(folds_of(cell)))
     contract = agree_contract(fold)
-    blocks = merged_blocks(fold.tables, contract, 1)
+    blocks = merged_blocks(fold, contract)
     assert (blocks.weights <= 2).mean() > 0.97
     design = design_matrix(blocks, fold.train)
     exact = design.T @ design
@@ -74,7 +84,7 @@ def test_units_never_see_test_rows(scaling: str) -> None:
     cell = replace(WINE, scaling=scaling)
     fold = next(iter(folds_of(cell)))
     contract = agree_contract(fold)
-    design = design_matrix(merged_blocks(fold.tables, contract, 1), fold.train)
+    design = design_matrix(merged_blocks(fold, contract), fold.train)
     private = design[:, 1 + len(contract.shared_columns) :]
     if scaling == "standard":
         np.testing.assert_allclose(private.mean(axis=0), 0.0, atol=1e-10)

@@ -12,10 +12,12 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats
 from radocraft.contract import Kind
-from radocraft.sums import Advance, Piece
+from radocraft.rows._moments import Advance
+from radocraft.sums import Piece
 
 ROWS = exp.to_table("radocraft_rows")
 """The name under which every statement finds the peer's table."""
+_PRIME, _ROOTS = 2**31 - 1, (48_271, 69_621)
 
 
 @dataclass(frozen=True)
@@ -91,3 +93,15 @@ class Source(Protocol):
 
     def sample(self, rows: int) -> exp.Query:
         """A query over a sample of about that many rows."""
+
+    def draw(self, rows: int, of: int, seed: int) -> exp.Query:
+        """A query over about ``rows`` of its ``of`` rows, drawn by lot; the same ones on every reading."""
+
+
+def drawn_by_place(rows: int, of: int, seed: int) -> exp.Query:
+    """`Source.draw` for engines that hand out rows in one order: lots are mixed from the row's place."""
+    turn = exp.Window(this=exp.RowNumber()).as_("radocraft_turn")
+    numbered = exp.select(exp.Star(), turn).from_(ROWS).subquery("radocraft_turns")
+    mixed = f"((radocraft_turn + {seed % _PRIME}) * {_ROOTS[0]}) % {_PRIME}"
+    lot = f"(((({mixed}) * ({mixed})) % {_PRIME}) * {_ROOTS[1]}) % {_PRIME}"
+    return exp.select(exp.Star()).from_(numbered).where(f"{lot} < {round(_PRIME * rows / of)}")

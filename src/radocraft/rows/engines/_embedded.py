@@ -17,8 +17,9 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.contract import Kind
 from radocraft.errors import DataError, EmptyTable, FileError
-from radocraft.rows.engines._base import ROWS, Settings
-from radocraft.sums import Advance, Piece, of_batches, piece_of_file, piece_of_table
+from radocraft.rows._moments import Advance, of_batches
+from radocraft.rows.engines._base import ROWS, Settings, drawn_by_place
+from radocraft.sums import Piece
 
 _CELLS = 2**22
 _BATCH = 2**14
@@ -112,6 +113,10 @@ class DuckDBSource:
         """The first rows: any will do for its purpose, and these are the cheapest."""
         return exp.select("*").from_(ROWS).limit(rows)
 
+    def draw(self, rows: int, of: int, seed: int) -> exp.Query:
+        """By the rows' places, which are the same on every reading."""
+        return drawn_by_place(rows, of, seed)
+
 
 def from_memory(data: Any, settings: Settings) -> DuckDBSource:
     """A data frame or Arrow table."""
@@ -124,7 +129,7 @@ def from_memory(data: Any, settings: Settings) -> DuckDBSource:
         ) from error
     connection, name = _connect(settings), type(data).__name__
     connection.register(ROWS.sql(), table)
-    return DuckDBSource(name, connection, lambda: (piece_of_table(name, table),), room=_room(settings))
+    return DuckDBSource(name, connection, lambda: (Piece.of_table(name, table),), room=_room(settings))
 
 
 def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
@@ -145,7 +150,7 @@ def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
     options = "header = true, all_varchar = true" if kinds == {"text"} else "union_by_name = true"
     function = "read_csv" if kinds == {"text"} else "read_parquet"
     relation = f"{function}({listed}, {options})"
-    source = _with_view(name, _connect(settings), relation, lambda: tuple(piece_of_file(file) for file in files))
+    source = _with_view(name, _connect(settings), relation, lambda: tuple(Piece.of_file(file) for file in files))
     return replace(source, knows_its_rows=kinds == {"parquet"}, room=_room(settings))
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from radocraft.rows.engines._base import Settings, Source
 from radocraft.rows.engines._embedded import from_database, from_files, from_memory
 from radocraft.rows.engines._postgres import SCHEMES, from_postgres
 from radocraft.rows.engines._ranged import RangedSource
 from radocraft.rows.engines._spark import from_spark, is_spark
-from radocraft.sums import Bound, Rows
+from radocraft.sums import Bound, Range
 
 _DATABASES = (".duckdb", ".ddb", ".db")
 
@@ -53,7 +56,7 @@ def open_source(
     {'age': 'integer', 'town': 'text'}
     """
     source = _opened(data, table, Settings(memory_limit, temp_directory, exact))
-    return source if rows is None else RangedSource(source, Rows(*rows))
+    return source if rows is None else RangedSource(source, Range(*rows))
 
 
 def _opened(data: Any, table: str | None, settings: Settings) -> Source:
@@ -74,3 +77,8 @@ def _at(place: str | Path, table: str | None, settings: Settings) -> Source:
     if Path(place).suffix in _DATABASES:
         return from_database(place, table, settings)
     return from_files([Path(place)], settings)
+
+
+def in_memory(table: pa.Table, name: str) -> Source:
+    """A table that was read already, under a name of its own for messages."""
+    return replace(from_memory(table, Settings()), name=name)

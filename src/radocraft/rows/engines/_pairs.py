@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats
-from radocraft.sums import with_present
+from radocraft.rows._moments import with_present
 
 MOST_SUMS = 400
 """Above this many aggregates in one statement, engines do better with batches of rows."""

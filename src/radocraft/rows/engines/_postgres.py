@@ -19,11 +19,12 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.contract import Kind
 from radocraft.errors import DataError, SourceError, WrongType
+from radocraft.rows._moments import Advance, of_batches
 from radocraft.rows.engines import _pairs as pairs
-from radocraft.rows.engines._base import ROWS, Settings
+from radocraft.rows.engines._base import ROWS, Settings, drawn_by_place
 from radocraft.rows.engines._driver import driver
 from radocraft.rows.engines._statement import written
-from radocraft.sums import Advance, Piece, of_batches
+from radocraft.sums import Piece
 
 SCHEMES = ("postgresql://", "postgres://")
 _INTEGERS = ("smallint", "integer", "bigint")
@@ -88,6 +89,10 @@ class PostgresSource:
     def sample(self, rows: int) -> exp.Query:
         """The first rows the database finds."""
         return exp.select("*").from_(ROWS).limit(rows)
+
+    def draw(self, rows: int, of: int, seed: int) -> exp.Query:
+        """By the rows' places, which are the same on every reading."""
+        return drawn_by_place(rows, of, seed)
 
     def _written(self, query: exp.Query) -> str:
         return written(query, "postgres", self.relation)

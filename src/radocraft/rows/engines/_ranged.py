@@ -12,8 +12,9 @@ from radocraft.arrays import Floats
 from radocraft.contract import Kind
 from radocraft.errors import MissingColumn
 from radocraft.rows._expressions import double, number
+from radocraft.rows._moments import Advance
 from radocraft.rows.engines._base import ROWS, Source
-from radocraft.sums import Advance, Piece, Rows
+from radocraft.sums import Piece, Range
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class RangedSource:
     """A source whose every statement sees only the rows in a range."""
 
     whole: Source
-    rows: Rows
+    rows: Range
 
     def __post_init__(self) -> None:
         if self.rows.column not in self.kinds():
@@ -78,6 +79,10 @@ class RangedSource:
     def sample(self, rows: int) -> exp.Query:
         """That of the whole; `table` keeps it to the range."""
         return self.whole.sample(rows)
+
+    def draw(self, rows: int, of: int, seed: int) -> exp.Query:
+        """That of the whole; `table` keeps it to the range."""
+        return self.whole.draw(rows, of, seed)
 
     def _within(self, query: exp.Query) -> exp.Select:
         own = query.copy()

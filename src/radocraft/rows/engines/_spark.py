@@ -20,12 +20,14 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.contract import Kind
 from radocraft.errors import DataError, SourceError, WrongType
+from radocraft.rows import _moments as moments
+from radocraft.rows._expressions import double
+from radocraft.rows._moments import Advance
 from radocraft.rows.engines import _pairs as pairs
 from radocraft.rows.engines._base import ROWS, Settings
 from radocraft.rows.engines._driver import driver
 from radocraft.rows.engines._statement import written
-from radocraft.sums import Advance, Piece
-from radocraft.sums import _moments as moments
+from radocraft.sums import Piece
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = ("float", "double", "decimal")
@@ -84,6 +86,11 @@ class SparkSource:
     def sample(self, rows: int) -> exp.Query:
         """The first rows Spark finds."""
         return exp.select("*").from_(ROWS).limit(rows)
+
+    def draw(self, rows: int, of: int, seed: int) -> exp.Query:
+        """By Spark's own seeded numbers, which go by partition: rows have no place of their own there."""
+        lot = exp.Anonymous(this="RAND", expressions=[exp.Literal.number(seed)])
+        return exp.select("*").from_(ROWS).where(exp.LT(this=lot, expression=double(rows / of)))
 
     def _run(self, query: exp.Query) -> Any:
         return self.frame.sparkSession.sql(written(query, "spark", exp.to_table(self.view)))

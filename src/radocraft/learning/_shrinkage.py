@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from radocraft.arrays import Floats, Ints, add_up, number_rows
-from radocraft.sums._cells import Cells
+from radocraft.sums import Cells
 
 _NOTHING = 1e-12
 _UNSURE = 1.0

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import hstack
 
 from radocraft.arrays import Floats
-from radocraft.sums._cells import Cells
+from radocraft.sums import Cells
 
 
 def same_units(cells: tuple[Cells, ...]) -> tuple[Cells, ...]:

@@ -83,14 +83,6 @@ def with_present(product: Floats, width: int, gaps: Sequence[int]) -> Floats:
     return out
 
 
-def dense(batch: pa.RecordBatch) -> Floats:
-    """A batch as a matrix, missing values as NaN."""
-    out = np.empty((batch.num_rows, batch.num_columns))
-    for at, column in enumerate(batch.columns):
-        out[:, at] = column.to_numpy(zero_copy_only=False)
-    return out
-
-
 def of_batches(
     batches: Iterable[pa.RecordBatch], width: int, gaps: Sequence[int], labels: int, advance: Advance
 ) -> Floats:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from radocraft.learning._shrinkage import shrunk
 from radocraft.sums import Cells, Levels
-from radocraft.sums._shrinkage import shrunk
 
 WIDTH = 5
 

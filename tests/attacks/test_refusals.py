@@ -1,0 +1,78 @@
+"""To be refused says something, too: each answer is counted, also that there is none."""
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from radocraft import Contract, Policy, share
+from radocraft.cli import app
+from radocraft.errors import OneClass, PolicyRefusal
+from radocraft.gate import Noise
+from radocraft.gate._release import Spend, release
+from radocraft.ledger import Ledger, Withheld
+from radocraft.rows import craft
+
+CONTRACT = Contract.parse("""
+name = "rare"
+label = { column = "ill", positive = 1, negative = 0 }
+peers.clinic.features = { days = { kind = "numeric", centre = 0, scale = 1 } }
+""")
+ROWS, ILL = 400, 12
+
+
+def patients(ill: int = ILL) -> pa.Table:
+    return pa.table({"ill": np.arange(ROWS) < ill, "days": np.random.default_rng(0).normal(size=ROWS)}).cast(
+        pa.schema({"ill": pa.int64(), "days": pa.float64()})
+    )
+
+
+def refused(ill: int, trials: int) -> float:
+    """How often noise says that too few are ill."""
+    tally, count = craft(patients(ill), CONTRACT, "clinic"), 0
+    for at in range(trials):
+        try:
+            release(tally, CONTRACT, Policy(), Noise.seeded("refused", at))
+        except PolicyRefusal as refusal:
+            count += Spend(*refusal.spent).rho > 0.0
+    return count / trials
+
+
+def test_refusals_alone_would_tell_how_many_are_ill():
+    """Whoever could ask as often as he likes would need no part."""
+    assert refused(ILL - 2, 60) > refused(ILL + 2, 60) + 0.2
+
+
+def test_a_request_that_is_refused_by_noise_spends_what_it_says(tmp_path):
+    policy = Policy(ledger=str(tmp_path / "ledger"), table="stays", lifetime_releases=4)
+    answers = []
+    for at in range(12):
+        table = patients().set_column(1, "days", pa.array(np.full(ROWS, at / 100)))  # never the same
+        job = hashlib.sha256(str(at).encode()).hexdigest()
+        try:
+            share(table, CONTRACT, "clinic", policy=policy, output=tmp_path / f"{at}", job=job)
+            answers.append("part")
+        except PolicyRefusal as refusal:
+            answers.append("budget" if "lifetime budget" in str(refusal) else "noise")
+    history = Ledger(tmp_path / "ledger").history()
+    assert history.count("stays") == 4
+    assert answers.count("budget") == 8 == sum(answer == "budget" for answer in answers[4:])
+    withheld = [*history.withheld("stays")]
+    assert len(withheld) == answers.count("noise") > 0
+    assert all(line.rho > 0.0 and line.job for line in withheld)
+    assert history.spent("stays").rho >= sum(line.rho for line in withheld)
+    said = CliRunner().invoke(app, ["ledger", str(tmp_path / "ledger")])
+    assert said.exit_code == 0, said.output
+    assert "withheld" in said.output
+    told = CliRunner().invoke(app, ["ledger", str(tmp_path / "ledger"), "--json"])
+    assert told.exit_code == 0
+    assert '"state": "withheld"' in told.output
+
+
+def test_what_the_peers_own_people_hear_spends_nothing(tmp_path):
+    output = tmp_path / "part"
+    with pytest.raises((PolicyRefusal, OneClass)):
+        share(patients(1), CONTRACT, "clinic", output=output)
+    assert not [line for line in Ledger(tmp_path / "clinic.ledger").lines() if isinstance(line.entry, Withheld)]
