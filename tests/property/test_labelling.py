@@ -52,7 +52,7 @@ def bank(table: pa.Table, contract: Contract = ONE, min_rows: int = 1) -> Part:
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(40, 400), gaps=st.sampled_from([0.0, 0.2]))
 def test_alternating_never_increases_its_objective_and_keeps_the_proportions(seed, rows, gaps):
     table = people(rows, seed, gaps)
-    found = label_rows(table, ONE, "shop", [bank(table)])
+    found = label_rows(table, ONE, "shop", [bank(table).cells(ONE)])
     assert all(after <= before + 1e-9 for before, after in zip(found.losses, found.losses[1:], strict=False))
     truth = craft(table, ONE, "bank", bounds=None)
     counted, given_out = (
@@ -162,7 +162,7 @@ def test_own_labels_are_of_the_whole_table_and_not_for_noise(tmp_path: Path):
     with pytest.raises(ContractMismatch, match="whole table"):
         share(table, ONE, "shop", policy=Policy.exact(), proportions=[bank(table)], tally=tmp_path / "tally")
     with pytest.raises(PolicyRefusal, match="all rows at once"):
-        share(table, ONE, "shop", proportions=[bank(table)])
+        share(table, ONE, "shop", proportions=[bank(table).cells(ONE)])
 
 
 def test_more_signatures_than_can_be_numbered_are_refused():

@@ -14,7 +14,7 @@ from radocraft.files import writing
 FULL = """
 import resource, sys
 from radocraft.errors import FileError
-from radocraft.storage import writing
+from radocraft.files import writing
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     with writing(sys.argv[1]) as file:
@@ -26,7 +26,7 @@ except FileError as error:
 
 SLOW = """
 import sys, time
-from radocraft.storage import writing
+from radocraft.files import writing
 with writing(sys.argv[1]) as file:
     file.write(b"x" * 1_000_000)
     file.flush()
