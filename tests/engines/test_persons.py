@@ -10,6 +10,7 @@ from tests.engines.test_same_tally import hold
 
 from radocraft import Contract, Policy, Tally, craft
 from radocraft.gate._levels import Terms
+from radocraft.rows import craft_rows
 from radocraft.sums import GRID
 
 CONTRACT = Contract.parse("""
@@ -57,7 +58,7 @@ def by_hand(rows: pa.Table) -> Tally:
         seen[row["patient no"]] = seen.get(row["patient no"], 0) + 1
         if seen[row["patient no"]] <= MOST:
             kept.append(row)
-    return Tally.of_rows(
+    return craft_rows(
         CONTRACT,
         "clinic",
         ("days", "dose"),

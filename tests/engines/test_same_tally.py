@@ -18,6 +18,7 @@ from tests.engines import worlds
 from tests.engines.worlds import CONTRACT, Exact, assert_exact
 
 from radocraft import Contract, craft
+from radocraft.gate import Noise
 from radocraft.rows._craft import relabelled
 from radocraft.rows._ranking import Ranking
 from radocraft.rows.engines._base import Source
@@ -75,7 +76,19 @@ def in_postgres(rows: pa.Table, cluster: Any, name: str = "customers") -> Source
 def test_every_engine_gives_the_exact_sums(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     rows = worlds.table()
     source = hold(engine, rows, tmp_path, request)
-    assert_exact(craft(source, CONTRACT, "bank"), Exact.of(rows))
+    assert_exact(craft(source, CONTRACT, "bank", bounds=None), Exact.of(rows))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_same_bounded_tally_to_the_bit(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Whole numbers on a grid add up to the same in any order; units left to the data come from the same counts."""
+    rows = worlds.table()
+    tally = craft(hold(engine, rows, tmp_path, request), CONTRACT, "bank", noise=Noise.seeded("units"))
+    assert set(tally.constants) == {"income", "far", "small", "whole", "price", "written", "empty_in_north", worlds.ODD}
+    assert tally.constants == craft(rows, CONTRACT, "bank", noise=Noise.seeded("units")).constants
+    assert tally.digest() == Exact.of(rows).bounded(CONTRACT, "bank", tally.constants).digest()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -84,7 +97,7 @@ def test_every_engine_gives_labels_by_rank(engine: str, tmp_path: Path, request:
         {**(spelled := CONTRACT.model_dump(mode="json")), "label": {**spelled["label"], "held_by": ["insurer"]}}
     )
     rows = worlds.table()
-    plain = craft(rows, contract, "bank")
+    plain = craft(rows, contract, "bank", bounds=None)
     cells = standardise(plain, contract)
     weights = np.cos(np.arange(len(cells.columns)))
     ranking = Ranking(weights, cells.centre, cells.scale, cells.codes, plain.rows // 3)
@@ -118,7 +131,7 @@ shared = [{{ name = "s", categories = [0, 1, 2] }}, {{ name = "t", edges = [2, 3
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("width", [4, 40], ids=["narrow", "wide"])
-def test_narrow_and_wide_moments_are_exact(
+def test_narrow_and_wide_moments_are_exact_and_bounded_to_the_bit(
     width: int, engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     contract, rows = wide(300, width)
@@ -130,12 +143,11 @@ def test_narrow_and_wide_moments_are_exact(
         exact.rows[block] = exact.rows.get(block, 0) + 1
         values = [np.nan if row[name] is None else row[name] for name in names]
         exact.values.setdefault(block, []).append(values)
-    tally = craft(hold(engine, rows, tmp_path, request), contract, "bank")
-    np.testing.assert_array_equal(tally.usual, [2.5, np.nan, 0.0, 0.0, *[np.nan] * (width - 4)])
-    np.testing.assert_array_equal(tally.next, [np.nan, np.nan, np.nan, 1.0, *[np.nan] * (width - 4)])
-    np.testing.assert_array_equal(tally.next_rows, [0, 0, 0, 90, *[0] * (width - 4)])
-    assert tally.third[3] == pytest.approx(9.0)
-    assert_exact(tally, exact)
+    source = hold(engine, rows, tmp_path, request)
+    assert_exact(craft(source, contract, "bank", bounds=None), exact)
+    units = {name: (3.0 * at, 1.0 + at) for at, name in enumerate(names)}
+    bounded = craft(source, contract, "bank", constants=units)
+    assert bounded.digest() == exact.bounded(contract, "bank", units).digest()
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])

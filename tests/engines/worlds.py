@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from radocraft import Contract, Tally
+from radocraft.rows import craft_rows
 
 ODD = 'Höhe "x" `y`, a.b'
 
@@ -128,6 +129,19 @@ class Exact:
             values[block].append([read[name] for name in names])
         return cls(counts, values, names)
 
+    def bounded(self, contract: Contract, peer: str, constants: dict[str, tuple[float, ...]]) -> Tally:
+        """The same values put onto the grid by NumPy, with no engine."""
+        rows = [(block, row) for block, held in self.values.items() for row in held]
+        return craft_rows(
+            contract,
+            peer,
+            self.columns,
+            codes=np.array([block[:-1] for block, _ in rows]),
+            labels=np.array([block[-1] for block, _ in rows]),
+            values=np.array([row for _, row in rows]),
+            constants=constants,
+        )
+
 
 def private(row: dict[str, Any]) -> dict[str, float]:
     plain = ("income", "far", "small", "whole", "price", "written", "empty_in_north", ODD)
@@ -172,10 +186,9 @@ def assert_exact(tally: Tally, exact: Exact, tolerance: float = 1e-9) -> None:
             held = [value for value in held if not math.isnan(value)]
             assert based.present[at, column] == len(held)
             assert math.isclose(based.sums[at, column], math.fsum(held), abs_tol=tolerance * max(len(held), 1))
-        for column in np.flatnonzero(~np.isnan(tally.usual)):
-            held = [row[column] for row in exact.values[block] if not math.isnan(row[column])]
-            assert tally.others[at, column] == sum(value != tally.usual[column] for value in held)
-    assert_moments(based, everything, centre, scale, tolerance)
+    for at, label in enumerate((-1, 1)):
+        rows = [row for block in blocks if block[-1] == label for row in exact.values[block]]
+        assert_moments(based.moments[at], rows, centre, scale, tolerance)
 
 
 def centre_and_scale(everything: list[list[float]]) -> tuple[list[float], list[float]]:
@@ -189,19 +202,17 @@ def centre_and_scale(everything: list[list[float]]) -> tuple[list[float], list[f
 
 
 def assert_moments(
-    based: Tally, everything: list[list[float]], centre: list[float], scale: list[float], tolerance: float
+    moments: Any, rows: list[list[float]], centre: list[float], scale: list[float], tolerance: float
 ) -> None:
     lifted = []
-    for row in everything:
+    for row in rows:
         units = [(value - c) / s for value, c, s in zip(row, centre, scale, strict=True)]
         lifted.append(
-            [0.0 if math.isnan(value) else value for value in units]
-            + [float(not math.isnan(value)) for value in units]
-            + [float(value == usual) for value, usual in zip(row, based.usual, strict=True) if not math.isnan(usual)]
+            [0.0 if math.isnan(value) else value for value in units] + [float(not math.isnan(value)) for value in units]
         )
     columns = list(zip(*lifted, strict=True))
-    assert based.moments.shape == (len(columns), len(columns))
+    assert moments.shape == (len(columns), len(columns))
     for at, left in enumerate(columns):
         for other, right in enumerate(columns):
             wanted = math.fsum(a * b for a, b in zip(left, right, strict=True))
-            assert math.isclose(based.moments[at, other], wanted, abs_tol=tolerance * len(lifted)), (at, other)
+            assert math.isclose(moments[at, other], wanted, abs_tol=tolerance * len(lifted)), (at, other)
