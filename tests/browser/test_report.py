@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks.report import BLOCKS, FEATURES, large_model
 from tests.browser.conftest import Open
-from tests.unit.report.models import learned, renamed
+from tests.unit.pages.models import learned, renamed
 
 from radocraft.pages._report import write_report
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from tests.unit.study.data import needs_data
+from tests.unit.research.study.data import needs_data
 from threadpoolctl import threadpool_limits
 
 from radocraft.contract import Contract

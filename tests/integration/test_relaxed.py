@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.unit.report.models import learned
+from tests.unit.pages.models import learned
 
 from radocraft.cli import main
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from tests.docs.blocks import DOCS, blocks
-from tests.unit.study.data import needs_data
+from tests.unit.research.study.data import needs_data
 from typer.testing import CliRunner
 
 from radocraft.cli._study import app

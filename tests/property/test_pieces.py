@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.integration import test_classes, test_numbers
 from tests.property.test_common_features import blocks_of, joined
 from tests.property.worlds import worlds
-from tests.unit import test_classes, test_numbers
 
 from radocraft import Contract, learn
 from radocraft.arrays import Floats

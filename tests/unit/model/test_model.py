@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from tests.unit.noisy import noisy_part
 
-from radocraft import Contract, Model, Part, Policy, craft, example_peers, learn, release
+from radocraft import Contract, Model, Policy, example_peers, learn
 from radocraft.demo._example import example_people
 from radocraft.errors import DataError, EmptyTable, FileError, MissingColumn, NotFinite, WrongType
 from radocraft.model._explanation import sentence
@@ -19,7 +20,7 @@ from radocraft.rows.engines._opening import open_source
 @pytest.fixture(scope="module")
 def model() -> Model:
     contract, tables = example_peers(rows=3000)
-    parts = [Part.seal(release(craft(tables[peer], contract, peer), contract)) for peer in tables]
+    parts = [noisy_part(tables[peer], contract, peer, Policy.exact(10)) for peer in tables]
     return learn(parts, contract)
 
 
@@ -89,7 +90,7 @@ def test_signature_never_seen_falls_back_to_a_coarser_level(model: Model, people
 
 def test_rolled_up_blocks_never_give_one_labels_mean() -> None:
     contract, tables = example_peers(rows=300)
-    parts = [Part.seal(release(craft(tables[p], contract, p), contract, Policy(12))) for p in tables]
+    parts = [noisy_part(tables[p], contract, p, Policy.exact(12)) for p in tables]
     model = learn(parts, contract)
     assert any(-1 in codes for codes in model.blocks.codes)
     scores = model.predict(example_people(300, seed=1).select(["region", "age"]))
@@ -179,7 +180,7 @@ def test_explanation_adds_up(model: Model) -> None:
 
 def test_sentence_promises_only_what_holds() -> None:
     contract, tables = example_peers(rows=1000)
-    parts = [Part.seal(release(craft(tables[peer], contract, peer), contract)) for peer in tables]
+    parts = [noisy_part(tables[peer], contract, peer, Policy.exact(10)) for peer in tables]
     assert "as released" in learn(parts, contract, caution=1.0).explain().sentence
     careless = learn(parts, contract, caution=0.0)
     assert careless.certificate is not None
@@ -219,9 +220,7 @@ def test_model_without_shared_features(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     table = pa.table({"y": y, "u": rng.normal(size=200) + y, "v": rng.normal(size=200) - y})
-    parts = [
-        Part.seal(release(craft(table.select(["y", x]), contract, p), contract)) for p, x in (("a", "u"), ("b", "v"))
-    ]
+    parts = [noisy_part(table.select(["y", x]), contract, p) for p, x in (("a", "u"), ("b", "v"))]
     model = learn(parts, contract)
     assert model.predict(table.select(["u"])).view == ("a",)
     assert np.isfinite(model.predict(table.select(["v", "u"])).score).all()

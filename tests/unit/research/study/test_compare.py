@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.study.test_summary import record
+from tests.unit.research.study.test_summary import record
 
 from radocraft.research.study._compare import Verdict, compare, errors_by_bins
 from radocraft.research.study._domains import DOMAINS

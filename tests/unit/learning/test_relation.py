@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from tests.property.worlds import World, agree, worlds
 
-import radocraft.learning._blocks
+from radocraft.learning import _blocks
 from radocraft.learning._completion import complete
 from radocraft.learning._matching import USUAL_CAUTION, Ridge, caution_due, fit_matching
 from radocraft.learning._relation import largest_correlation, left_over, same_people
+from radocraft.sums import Levels
 
 
 def people(
@@ -153,7 +154,7 @@ def test_the_usual_caution_where_peers_may_see_different_people():
     assert not same_people(fewer)
     assert fit_matching(fewer).settings["caution"] == USUAL_CAUTION
     noisy = world.blocks()
-    noisy = replace(noisy, cells=(replace(noisy.cells[0], noise=1.0), noisy.cells[1]))
+    noisy = replace(noisy, cells=(replace(noisy.cells[0], levels=Levels(sums=1.0)), noisy.cells[1]))
     assert not same_people(noisy)
 
 
@@ -197,7 +198,7 @@ def test_what_is_left_over_is_what_least_squares_leaves(world):
 def test_pieces_tell_what_all_blocks_do(monkeypatch):
     world = people(3, 0.2)
     whole = bound(world)
-    monkeypatch.setattr(radocraft.blocks, "PIECE", 17)
+    monkeypatch.setattr(_blocks, "PIECE", 17)
     assert bound(world) == pytest.approx(whole, rel=1e-9)
 
 

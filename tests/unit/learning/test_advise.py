@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.unit.noisy import noisy_part
 
 from radocraft import Contract, Part, Policy, advise, craft, release
 from radocraft.learning._advise import Advice, best_order, leanest
@@ -34,7 +35,7 @@ def tables(rows: int = 3000) -> dict[str, pa.Table]:
 
 @pytest.fixture(scope="module")
 def parts() -> list[Part]:
-    return [Part.seal(release(craft(t, CONTRACT, p), CONTRACT, Policy(5))) for p, t in tables().items()]
+    return [noisy_part(t, CONTRACT, p, Policy.exact(5)) for p, t in tables().items()]
 
 
 def test_every_subset_once_and_the_whole_is_what_learning_gives(parts: list[Part]) -> None:
@@ -53,7 +54,7 @@ def test_a_leaner_choice_is_what_peers_would_get_under_that_contract(parts: list
     leaner = Contract.model_validate({**CONTRACT.model_dump(), "shared": CONTRACT.model_dump()["shared"][::-1]})
     cells = []
     for peer, table in tables().items():
-        whole = release(craft(table, leaner, peer), leaner, Policy(5)).cells
+        whole = release(craft(table, leaner, peer, bounds=None), leaner, Policy.exact(5)).cells
         codes = whole.codes.copy()
         codes[:, 1:] = ROLLED
         cells.append(whole.grouped(codes))
@@ -69,12 +70,12 @@ def test_a_leaner_choice_is_what_peers_would_get_under_that_contract(parts: list
 def test_noise_is_given_up_first(monkeypatch: pytest.MonkeyPatch, parts: list[Part]) -> None:
     """The contract lists it first; from all subsets, or one by one, the advice is to list it last."""
     assert best_order(advise(parts, CONTRACT)) == ("s", "noise")
-    monkeypatch.setattr(sys.modules["radocraft.advise"], "MOST", 1)
+    monkeypatch.setattr(sys.modules["radocraft.learning._advise"], "MOST", 1)
     assert best_order(advise(parts, CONTRACT)) == ("s", "noise")
 
 
 def test_with_many_features_they_are_given_up_one_by_one(monkeypatch: pytest.MonkeyPatch, parts: list[Part]) -> None:
-    monkeypatch.setattr(sys.modules["radocraft.advise"], "MOST", 1)
+    monkeypatch.setattr(sys.modules["radocraft.learning._advise"], "MOST", 1)
     assert sorted(len(advice.keys) for advice in advise(parts, CONTRACT)) == [0, 1, 2]
 
 

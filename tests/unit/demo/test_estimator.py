@@ -6,10 +6,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.unit.noisy import noisy_part
 
-from radocraft import Contract, Part, craft, learn, release
+from radocraft import Contract, Policy, learn
 from radocraft.demo._estimator import RadocraftClassifier
-from radocraft.gate._policy import Policy
 
 
 @parametrize_with_checks([RadocraftClassifier()])
@@ -41,7 +41,7 @@ def test_equals_the_road_by_parts(table: tuple[np.ndarray, np.ndarray]) -> None:
     joined = pa.table({"y": labels, **{f"x{at}": values[:, at] for at in range(8)}})
     shuffled = joined.take(np.random.default_rng(0).permutation(len(labels)))
     tables = {"a": joined.select(["y", "x0", "x1", "x2", "x3"]), "b": shuffled.drop_columns(["x1", "x2", "x3"])}
-    parts = [Part.seal(release(craft(t, contract, p), contract, Policy(10))) for p, t in tables.items()]
+    parts = [noisy_part(t, contract, p, Policy.exact(10)) for p, t in tables.items()]
     model = learn(parts, contract)
     np.testing.assert_allclose(
         classifier.predict_proba(values)[:, 1], model.predict(joined).probability, rtol=1e-7, atol=1e-10

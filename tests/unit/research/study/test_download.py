@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 from tests.ports import free_port
-from tests.unit.study.data import needs_data
+from tests.unit.research.study.data import needs_data
 
 from radocraft.errors import StudyError
 from radocraft.research.study._domains import load_table

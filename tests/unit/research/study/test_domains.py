@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.study.data import needs_data
+from tests.unit.research.study.data import needs_data
 
 from radocraft.errors import StudyError
 from radocraft.research.study._domains import DOMAINS, load_table

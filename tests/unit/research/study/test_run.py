@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.study.data import needs_data
+from tests.unit.research.study.data import needs_data
 
 from radocraft.errors import FileError, StudyError
 from radocraft.research.study._cell import Cell

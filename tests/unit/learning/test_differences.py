@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import chi2_contingency
+from tests.unit.noisy import noisy_part
 
 from radocraft import Contract, Model, Policy, learn, report, share
 from radocraft.learning._differences import g_test
@@ -86,8 +87,8 @@ def test_the_file_holds_the_statistic() -> None:
 def test_noisy_counts_are_not_held_against_chance(noisy: tuple[str, ...]) -> None:
     """Noise is no sampling: the same people would differ by it alone."""
     table = people(3000, 0)
-    rules = {peer: Policy(epsilon=0.5) if peer in noisy else Policy.exact(10) for peer in ("one", "two")}
-    model = learn([share(table, CONTRACT, peer, policy=policy) for peer, policy in rules.items()], CONTRACT)
+    rules = {peer: Policy() if peer in noisy else Policy.exact(10) for peer in ("one", "two")}
+    model = learn([noisy_part(table, CONTRACT, peer, policy) for peer, policy in rules.items()], CONTRACT)
     assert not told(model)
     assert model.differences == ()
     said = " ".join(report(model).split())

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.stats import norm
+from tests.unit.noisy import noisy_part
 
-from radocraft import Contract, Part, Policy, craft, learn, release
+from radocraft import Contract, Part, Policy, learn
 from radocraft.learning._blocks import merge
 from radocraft.learning._matching import fit_matching
 from radocraft.learning._metrics import auc
@@ -31,7 +32,7 @@ def parts_of(rows: int) -> list[Part]:
     joined = two_normals(rows)
     order = np.random.default_rng(1).permutation(rows)
     tables = {"a": joined.select(["y", "u"]), "b": joined.select(["y", "v"]).take(order)}
-    return [Part.seal(release(craft(t, TWO_NORMALS, p), TWO_NORMALS, Policy(10))) for p, t in tables.items()]
+    return [noisy_part(t, TWO_NORMALS, p, Policy.exact(10)) for p, t in tables.items()]
 
 
 def estimate(rows: int, caution: float = 0.0) -> Estimate:
@@ -106,7 +107,7 @@ def test_optimism_is_corrected_where_columns_are_many() -> None:
         }
     )
     joined = pa.table({"y": labels, **dict(zip(names, values.T, strict=True))})
-    parts = [Part.seal(release(craft(joined, contract, p), contract)) for p in ("a", "b")]
+    parts = [noisy_part(joined, contract, p, Policy.exact(10)) for p in ("a", "b")]
     model = learn(parts, contract, caution=0.0, alpha=0.05)
     on_its_rows = auc(model.predict(joined).score, labels * 2 - 1)
     assert on_its_rows > 0.75

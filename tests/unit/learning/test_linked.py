@@ -3,8 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.unit.noisy import noisy_part
 
-from radocraft import Contract, Model, Part, Policy, craft, learn, release
+from radocraft import Contract, Model, Part, Policy, learn
 from radocraft.errors import LearnError, MissingColumn, UnknownLabel
 from radocraft.learning._blocks import merge
 from radocraft.learning._completion import complete
@@ -36,7 +37,7 @@ def parts() -> list[Part]:
     table = people(4000)
     order = np.random.default_rng(1).permutation(4000)
     tables = {"one": table.drop_columns(["v"]), "two": table.select(["y", "s", "v"]).take(order)}
-    return [Part.seal(release(craft(t, CONTRACT, p), CONTRACT, Policy(10))) for p, t in tables.items()]
+    return [noisy_part(t, CONTRACT, p, Policy.exact(10)) for p, t in tables.items()]
 
 
 def squared_loss(model: Model, test: pa.Table) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.study.test_summary import record
+from tests.unit.research.study.test_summary import record
 
 from radocraft.errors import StudyError
 from radocraft.research.study._figures import corruption_figure, draw_figures, oracle_figure, pick

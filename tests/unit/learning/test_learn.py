@@ -3,17 +3,16 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.unit.noisy import noisy_part
 
-from radocraft import Contract, Part, Policy, craft, example_peers, learn, release
+from radocraft import Contract, Part, Policy, example_peers, learn
 from radocraft.demo._example import CONTRACT, example_people
 from radocraft.errors import LearnError
 from radocraft.learning._metrics import auc
 
 
-def parts_of(contract: Contract, tables: dict[str, pa.Table], min_rows: int = 10) -> list[Part]:
-    return [
-        Part.seal(release(craft(table, contract, peer), contract, Policy(min_rows))) for peer, table in tables.items()
-    ]
+def parts_of(contract: Contract, tables: dict[str, pa.Table], policy: Policy | None = None) -> list[Part]:
+    return [noisy_part(table, contract, peer, policy) for peer, table in tables.items()]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,9 @@ def test_model_tells_what_it_was_learned_from(world: tuple[Contract, list[Part]]
     assert [(origin.peer, origin.rows, origin.hash) for origin in model.learned_from] == [
         (part.peer, part.metadata["rows"], part.metadata["hash"]) for part in parts
     ]
-    assert all(origin.guarantee == "every cell holds at least 10 rows" for origin in model.learned_from)
+    assert [origin.guarantee for origin in model.learned_from] == [
+        part.metadata["policy"]["guarantee"] for part in parts
+    ]
 
 
 @pytest.mark.parametrize("caution", [0.0, 0.25, 1.0])
@@ -120,6 +121,6 @@ def test_probabilities_are_calibrated_where_the_score_is_normal() -> None:
     u, v = rng.normal(size=(2, 20_000)) + labels
     joined = pa.table({"y": labels, "u": u, "v": v})
     tables = {"a": joined.select(["y", "u"]), "b": joined.select(["y", "v"]).take(rng.permutation(20_000))}
-    model = learn(parts_of(contract, tables), contract, caution=0.0)
+    model = learn(parts_of(contract, tables, Policy.exact(10)), contract, caution=0.0)
     exact = 1 / (1 + np.exp(-(u + v - 1)))
     assert np.abs(model.predict(joined).probability - exact).max() < 0.02

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unit.study.data import needs_data
+from tests.unit.research.study.data import needs_data
 
 from radocraft.learning._completion import complete
 from radocraft.research.study._cell import Cell, folds_of, run_cell, split_rows
