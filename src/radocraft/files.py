@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import struct
 import unicodedata
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -105,6 +108,26 @@ def read_json(kind: type[Kept], path: str | Path, name: str, remedy: str) -> Kep
         raise FileError(
             f"'{path}' is not a {name} this version of radocraft ({__version__}) can read. {remedy}"
         ) from error
+
+
+def read_stored(path: str | Path, largest: dict[str, int]) -> dict[str, bytes]:
+    """The entries of a zip that holds just these, not packed, none larger than it may be.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {info.filename: info for info in archive.infolist()}
+            if {*entries} != {*largest} or any(info.compress_type != zipfile.ZIP_STORED for info in entries.values()):
+                raise ValueError("it has other entries, or packed ones")
+            if any(info.file_size > largest[name] for name, info in entries.items()):
+                raise ValueError("an entry is too large")
+            return {name: archive.read(name) for name in largest}
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, struct.error) as error:
+        raise ValueError(str(error)) from error
 
 
 @contextmanager

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.special import expit, softmax
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Constants, Contract, Value
 from radocraft.errors import LearnError
 from radocraft.files import __version__, read_json, write_json
+from radocraft.model._sound import check_record
 
 FORMAT: Literal[1] = 1
 
@@ -287,6 +288,11 @@ class Record(_Frozen):
     differences: tuple[Difference, ...] = ()
     population: tuple[Seen, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        check_record(self)
+        return self
 
     @property
     def peers(self) -> tuple[str, ...]:

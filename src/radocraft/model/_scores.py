@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.special import expit
 
 from radocraft.arrays import Floats, Ints, one_thread
@@ -27,6 +27,7 @@ from radocraft.errors import ContractMismatch, LearnError, MissingColumn, NotFin
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._record import Origin
 from radocraft.model._scoring import Scores
+from radocraft.model._sound import check_scores
 from radocraft.rows import Source, checked_batches, listed, open_source, read_columns, shared_view
 from radocraft.sums import TOP
 
@@ -106,6 +107,11 @@ class ScoreModel(_Frozen):
     outlook: ScoreOutlook
     learned_from: tuple[Origin, ...]
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        check_scores(self)
+        return self
 
     @property
     def peers(self) -> tuple[str, ...]:

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from radocraft.errors import FileError, PolicyRefusal
-from radocraft.files import writing
+from radocraft.files import read_stored, writing
 from radocraft.gate import epsilon_of
 from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Verdict, What
 from radocraft.parts import Part
 from radocraft.peer._forms import form_of
 
-_LONGEST = 100_000
+_LONGEST, _LARGEST = 100_000, 2**40
 
 
 class Note(BaseModel):
@@ -64,15 +64,9 @@ class Pending:
     def read(cls, path: str | Path) -> Pending:
         """Read it; what was changed, or was never proposed to its ledger, is refused."""
         try:
-            with zipfile.ZipFile(path) as archive:
-                names = {info.filename: info for info in archive.infolist()}
-                if {*names} != {"review.json", "content"} or names["review.json"].file_size > _LONGEST:
-                    raise ValueError("there is something else in it")
-                if any(info.compress_type != zipfile.ZIP_STORED for info in names.values()):
-                    raise ValueError("it is packed")
-                note = Note.model_validate_json(archive.read("review.json"))
-                encoded = archive.read("content")
-        except (OSError, ValueError, ValidationError, zipfile.BadZipFile, NotImplementedError) as error:
+            entries = read_stored(path, {"review.json": _LONGEST, "content": _LARGEST})
+            note, encoded = Note.model_validate_json(entries["review.json"]), entries["content"]
+        except (OSError, ValueError) as error:
             raise FileError(f"'{path}' is not a pending release. Craft it anew, or check the path.") from error
         form = form_of(note.what)
         content = form.read(io.BytesIO(encoded), str(path))

@@ -11,19 +11,19 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
 from radocraft.errors import FileError, Tampered
-from radocraft.files import __version__, writing
+from radocraft.files import __version__, read_stored, writing
 from radocraft.rows._folds import Lots
 from radocraft.rows._safety import load_models, save_models
 
 Kept = TypeVar("Kept")
 FORMAT = 1
 _SCORER, _MODELS, _HASH = "scorer.json", "models.skops", "sha256"
-_LARGEST = 2**28
+_LARGEST, _HUGE = 2**28, 2**34
 
 
 def write_scorer(path: str | Path, described: dict[str, Any], models: Sequence[Any]) -> str:
@@ -53,16 +53,12 @@ def read_scorer(path: str | Path, trusted: Sequence[str], put_together: Callable
 
 def _read(path: str | Path) -> tuple[bytes, bytes]:
     try:
-        with ZipFile(path) as archive:
-            if sorted(archive.namelist()) != sorted((_SCORER, _MODELS, _HASH)):
-                raise BadZipFile("other entries")
-            if archive.getinfo(_SCORER).file_size > _LARGEST:
-                raise BadZipFile("too large")
-            described, models, told = (archive.read(name) for name in (_SCORER, _MODELS, _HASH))
+        entries = read_stored(path, {_SCORER: _LARGEST, _MODELS: _HUGE, _HASH: 64})
     except OSError as error:
         raise FileError(f"Cannot read the scorer '{path}': {error.strerror}. Check the path.") from error
-    except (BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+    except ValueError as error:
         raise FileError(f"'{path}' is no scorer's file. Check the path, or fit a scorer.") from error
+    described, models, told = entries[_SCORER], entries[_MODELS], entries[_HASH]
     if _digest(described, models).encode() != told:
         raise Tampered(f"What '{path}' holds does not match its hash: it was changed or damaged. Fit a scorer anew.")
     return described, models

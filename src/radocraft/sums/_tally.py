@@ -17,15 +17,13 @@ present. In an exact one, for columns whose centre and scale come from the data,
 the origin is a guess from a sample, which only keeps large numbers from
 cancelling; `Tally.rebased` moves it without touching a row.
 
-The file is one NumPy archive with a JSON header, written whole or not at all.
+The file is one NumPy archive with a JSON header and the hash of all it holds, written whole or not at all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
-import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,12 +32,12 @@ import numpy as np
 
 from radocraft.arrays import Floats, Ints, Numbers, add_up, first_of_each, number_rows
 from radocraft.contract import Constants, Contract
-from radocraft.errors import ContractMismatch, FileError
+from radocraft.errors import ContractMismatch, FileError, Tampered
 from radocraft.files import writing
 from radocraft.sums._bounds import Bounds
 from radocraft.sums._pieces import Piece
 
-_VERSION = 4
+_VERSION = 5
 _BLOCKS = ("codes", "labels", "rows", "sums", "present")
 _ARRAYS = (*_BLOCKS, "moments", "origin", "unit")
 
@@ -162,9 +160,9 @@ class Tally:
         header = {"version": _VERSION, "fingerprint": self.fingerprint, "peer": self.peer, "columns": self.columns}
         header |= {"bounds": self.bounds and self.bounds.to_json(), "settled": self.settled}
         header |= {"constants": self.constants, "pieces": [piece.to_json() for piece in self.pieces]}
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        text, arrays = json.dumps(header), {name: getattr(self, name) for name in _ARRAYS}
         with writing(path, private=True) as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+            np.savez_compressed(file, header=np.array(text), sha256=np.array(_hash(text, arrays)), **arrays)
 
     @classmethod
     def load(cls, path: str | Path, contract: Contract) -> Tally:
@@ -193,13 +191,26 @@ class Tally:
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A tally file's header and arrays."""
+    """A tally file's header and arrays, as they were written."""
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return json.loads(str(archive["header"])), {name: archive[name] for name in _ARRAYS}
+            text, arrays = str(archive["header"]), {name: archive[name] for name in _ARRAYS}
+            whole = str(archive["sha256"]) == _hash(text, arrays)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise FileError(f"Cannot read the tally '{path}': {error.strerror}. Check the path.") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:  # NumPy reads headers with Python's own parser, and raises all that one can
         raise FileError(
             f"'{path}' is not a readable tally: it is cut short or something else. Craft it anew."
         ) from error
+    if not whole:
+        raise Tampered(f"What '{path}' holds does not match its hash: it was changed or damaged. Craft it anew.")
+    return json.loads(text), arrays
+
+
+def _hash(header: str, arrays: dict[str, Any]) -> str:
+    """SHA-256 over all that the file holds."""
+    out = hashlib.sha256(header.encode())
+    for name, array in arrays.items():
+        out.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        out.update(np.ascontiguousarray(array).data)
+    return out.hexdigest()
