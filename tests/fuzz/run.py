@@ -1,9 +1,9 @@
 """Fuzz one kind of input: python -m tests.fuzz.run TARGET [--inputs 200000] [--seed 0] [--guided FOLDER].
 
-By default inputs are mutations by chance, the same for the same seed. With ``--guided`` a corpus in that folder is grown by
-coverage (atheris, which is installed by hand). A finding, that is an error that is not ours, more than two seconds
-or a gigabyte more memory, stops the run. Its input is kept under ``tests/fuzz/findings/TARGET``: it fails the tests until it
-is mended, and is a test for good.
+By default inputs are mutations by chance, the same for the same seed. With ``--guided`` a corpus in that folder is
+grown by coverage (atheris, which is installed by hand). A finding, that is an error that is not ours, more than two
+seconds or a gigabyte more memory, stops the run. Its input is kept under ``tests/fuzz/findings/TARGET``: it fails the
+tests until it is mended, and is a test for good.
 """
 
 from __future__ import annotations
