@@ -92,6 +92,11 @@ class Shared(Agreed):
         bounds = [-math.inf, *(self.edges or ()), math.inf]
         return (*(interval(low, high) for low, high in itertools.pairwise(bounds)), MISSING)
 
+    @property
+    def known(self) -> int:
+        """How many codes are of agreed values: all but missing and unseen, which are the last."""
+        return sum(code not in RESERVED for code in self.codes)
+
     @cached_property
     def encoded(self) -> tuple[str, ...]:
         """The columns this feature has in the model."""
@@ -106,9 +111,8 @@ class Shared(Agreed):
         """
         if self.encoding == "one-hot":
             return np.eye(len(self.codes))
-        ordered = [code for code in self.codes if code not in RESERVED]
-        scale = np.linspace(-1.0, 1.0, len(ordered)) if len(ordered) > 1 else np.zeros(1)
-        return np.concatenate([scale, np.zeros(len(self.codes) - len(ordered))])[:, None]
+        scale = np.linspace(-1.0, 1.0, self.known) if self.known > 1 else np.zeros(1)
+        return np.concatenate([scale, np.zeros(len(self.codes) - self.known)])[:, None]
 
 
 class Numeric(Agreed):

@@ -52,12 +52,14 @@ from radocraft.sums import (
 _LABELS, _FEWEST = 2.0, 30.0
 _CLEAR, _EVEN = 1.0, 4.0 - 1e-9
 _SMALLEST, _LARGEST, _HALVINGS = 1e-6, 1e6, 60
-_GROUP_ROWS = 20.0
 
 
 @dataclass(frozen=True)
 class ScoreTerms:
-    """What noise is measured by: noisy or public numbers, and how many rows the protected unit may have."""
+    """What noise is measured by: noisy or public numbers, and how many rows the protected unit may have.
+
+    ``signatures`` are those of values that are there: what is missing or unseen is rare.
+    """
 
     rows: float
     signatures: int
@@ -80,8 +82,8 @@ class ScoreTerms:
         return self._of(f, self.rows / (2 * BINS))
 
     def groups(self, f: float, rows: float) -> float:
-        """... in the sum of a group of so many rows."""
-        return self._of(f, rows)
+        """... in the sum of a group of so many rows, 30 at least."""
+        return self._of(f, max(rows, _FEWEST))
 
     def _of(self, f: float, rows: float) -> float:
         return self.per_unit * max(1.0, f * math.sqrt(max(rows, 0.0)))
@@ -97,7 +99,7 @@ class ScoreTerms:
         """The smallest f whose noise costs no more than ``rho``."""
 
         def cost(f: float) -> float:
-            return self.spend(f, self.groups(f, _GROUP_ROWS) if with_key else math.inf).rho
+            return self.spend(f, self.groups(f, _FEWEST) if with_key else math.inf).rho
 
         low, high = _SMALLEST, _LARGEST
         if cost(high) > rho:
@@ -201,7 +203,7 @@ class _Given:
 def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spend, int]:
     per_unit = policy.rows_per_person
     rows = max(len(given.scores) + float(noise.draw(1, TOTAL * per_unit)[0]), 1.0)
-    terms = ScoreTerms(rows, given.count, per_unit)
+    terms = ScoreTerms(rows, prod(shared.known for shared in given.contract.shared), per_unit)
     f = _dial(terms, policy, with_key=given.keys is not None)
     exact = given.counts()
     by_label = exact.reshape(2, -1).sum(axis=1) + noise.draw(2, terms.labels(f))

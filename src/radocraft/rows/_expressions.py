@@ -99,8 +99,8 @@ def coded(raw: exp.Expr, kind: Kind, categories: tuple[Value, ...]) -> exp.Expr:
     """The index of the category; then missing, then unseen."""
     case = exp.Case().when(is_missing(raw, kind), whole(len(categories)))
     for at, category in enumerate(categories):
-        case = case.when(equals(raw, kind, category), whole(at))
-    return case.else_(whole(len(categories) + 1))
+        case = case.when(equals(raw, kind, category), whole(at), copy=False)  # hundreds of copies of hundreds else
+    return case.else_(whole(len(categories) + 1), copy=False)
 
 
 def is_missing(raw: exp.Expr, kind: Kind) -> exp.Expr:
@@ -128,7 +128,7 @@ def encoded(code: exp.Expr, shared: Shared) -> list[exp.Expr]:
         return one_hot(code, len(shared.codes))
     case = exp.Case()
     for at, value in enumerate(shared.matrix[:, 0].tolist()):
-        case = case.when(exp.EQ(this=code.copy(), expression=whole(at)), double(value))
+        case = case.when(exp.EQ(this=code.copy(), expression=whole(at)), double(value), copy=False)
     return [case]
 
 
