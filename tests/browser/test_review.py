@@ -8,11 +8,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Page
-from radocraft.offer import let_go, make_release
 from tests.browser.conftest import Open
 
-from radocraft import Part, Policy, example_peers
-from radocraft.ledger._ledger import Ledger
+from radocraft import Part, Policy, example_peers, share
+from radocraft.errors import AwaitsReview
+from radocraft.gate import epsilon_of
+from radocraft.ledger import Decision, Ledger
 from radocraft.pages._server import ReviewServer
 from radocraft.peer._pending import Pending, pending_path
 
@@ -23,11 +24,10 @@ CONTRACT, TABLES = example_peers(rows=800)
 
 @pytest.fixture
 def pending(tmp_path: Path) -> Path:
-    policy = Policy(min_rows=10, review=True, ledger=str(tmp_path / "bank.ledger"))
+    policy = Policy(review=True, ledger=str(tmp_path / "bank.ledger"), table="customers")
     output = tmp_path / "bank.part.parquet"
-    released = make_release(TABLES["bank"], CONTRACT, "bank", policy)
-    assert released.blocks_rolled_up
-    let_go(released, policy, "customers", output, waits=True)
+    with pytest.raises(AwaitsReview):
+        share(TABLES["bank"], CONTRACT, "bank", policy=policy, output=output)
     return pending_path(output)
 
 
@@ -44,8 +44,8 @@ def review(pending: Path) -> Iterator[ReviewServer]:
 
 
 def decisions(pending: Path) -> list[tuple[str, str, str]]:
-    lines = Ledger(pending.with_name("bank.ledger")).entries()[1:]
-    return [(line["kind"], line["name"], line["reason"]) for line in lines]
+    entries = [line.entry for line in Ledger(pending.with_name("bank.ledger")).lines()[1:]]
+    return [(entry.kind, entry.name, entry.reason) for entry in entries if isinstance(entry, Decision)]
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -54,13 +54,15 @@ def test_it_shows_all_that_would_leave(
     open_page: Open, review: ReviewServer, artefacts: Path, width: int, scheme: str
 ) -> None:
     watched = open_page(review.address, width, scheme)
-    page, part = watched.page, review.waiting.part
+    page, part = watched.page, review.waiting.content
     assert page.url == f"http://127.0.0.1:{review.port}/"  # the token is gone from the address
     assert page.locator("#cells tbody tr").count() == part.table.num_rows
     rows = [int(text.replace(",", "")) for text in page.locator("#cells tbody td:nth-child(4)").all_inner_texts()]
     assert sorted(rows) == rows == sorted(part.table.column("rows").to_pylist())
-    assert page.locator("#held tbody tr").count() == part.metadata["policy"]["blocks_rolled_up"]
-    assert "fewer than 10 rows" in page.locator("#held").inner_text()
+    head, rolled_up = page.locator("header").inner_text(), part.metadata["policy"]["rolled_up"]
+    assert rolled_up > 0
+    assert f"{rolled_up:,}\nblocks, shown only inside coarser cells" in head
+    assert f"{epsilon_of(review.waiting.line.rho, 1e-6):.3g}\nat delta 1e-06" in head
     assert page.locator("svg[aria-label='Histogram of cell sizes'] rect.bar").count() >= 5
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.screenshot(path=artefacts / f"review-{scheme}-{width}.png", full_page=True)
@@ -105,7 +107,7 @@ def test_approve_by_keyboard_alone(open_page: Open, review: ReviewServer, pendin
     page.wait_for_selector("h1:has-text('Approved')")
     assert decisions(pending) == [("approval", "A. Muster", "agreed on 3 May")]
     written = Part.read(pending.with_name("bank.part.parquet"))
-    assert written.metadata["hash"] == review.waiting.part.metadata["hash"]
+    assert written.metadata["hash"] == review.waiting.content.metadata["hash"]
     assert not pending.exists()
 
 
@@ -141,7 +143,7 @@ def test_the_part_to_download_is_the_part(open_page: Open, review: ReviewServer,
     with page.expect_download() as download:
         page.get_by_text("Download the part").click()
     download.value.save_as(tmp_path / "seen.parquet")
-    assert Part.read(tmp_path / "seen.parquet").metadata == review.waiting.part.metadata
+    assert Part.read(tmp_path / "seen.parquet").metadata == review.waiting.content.metadata
 
 
 def test_a_wrong_token_is_refused_and_a_right_one_works_once(open_page: Open, review: ReviewServer) -> None:
