@@ -42,7 +42,8 @@ class Platt:
 
     def __call__(self, raw: Floats) -> Floats:
         """Log-odds."""
-        told = np.where(np.isfinite(raw), self.slope * np.nan_to_num(raw) + self.intercept, self.missing)
+        with np.errstate(over="ignore"):
+            told = np.where(np.isfinite(raw), self.slope * np.nan_to_num(raw) + self.intercept, self.missing)
         return np.asarray(np.rint(np.clip(told, -TOP, TOP) * _FINE) / _FINE)
 
 

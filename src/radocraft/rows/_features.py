@@ -100,7 +100,7 @@ def choose(source: Source, names: list[str], *, asked_for: bool) -> Chosen:
         how = _how(kinds[name], facts[name])
         if not asked_for and facts[name].identifies(name, how):
             notes.append(f"'{name}' is left out: it is different in nearly every row, so it says who somebody is")
-        elif facts[name].different > 1:
+        elif facts[name].tells_apart:
             columns.append(Column(name, how, _categories(source, name) if how == "category" else ()))
     if not columns:
         raise DataError(
@@ -154,6 +154,11 @@ class _Facts:
     rows: int = 0
     span: float | None = None
 
+    @property
+    def tells_apart(self) -> bool:
+        """Whether rows differ in it, if only because some have nothing there."""
+        return self.different > 1 or 0 < self.present < self.rows
+
     def identifies(self, name: str, how: How) -> bool:
         """Whether it is a name or a number of the row, not something about it."""
         if self.different <= _FEW or how in ("boolean", "date"):
@@ -173,7 +178,7 @@ def _facts(source: Source, kinds: dict[str, Kind], names: list[str]) -> dict[str
         told: dict[str, exp.Expr] = {"present": value}
         if kind == "text":
             looks = exp.RegexpLike(this=exp.func("TRIM", raw.copy()), expression=exp.Literal.string(LOOKS_LIKE_A_DATE))
-            told["numbers"] = number(raw, kind)
+            told["numbers"] = number(raw, kind).this  # with "NaN", which reads as a missing number
             told["booleans"] = truth(raw, kind)
             told["dates"] = exp.Case().when(looks, exp.Literal.number(1))
         asked += [exp.func("COUNT", each.copy()).as_(f"{fact}_{at}") for fact, each in told.items()]

@@ -44,7 +44,7 @@ class Lottery:
         more = [classes.astype(np.float64)]
         more += [] if chunk.values is None else [chunk.values]
         more += [] if chunk.keys is None else [chunk.keys.astype(np.float64)]
-        return mixed(own ^ lots(np.column_stack(more), self.seed))
+        return mixed(mixed(own) ^ lots(np.column_stack(more), self.seed))  # mixed, since both may hold the same numbers
 
 
 @dataclass

@@ -72,15 +72,13 @@ def _narrow(numbers: Any) -> Any:
 
 
 def together(pieces: list[ScoredRows]) -> ScoredRows:
-    """All pieces as one; the list is emptied on the way."""
-    columns: dict[str, Any] = {}
-    names = [field.name for field in fields(ScoredRows)]
-    held = [[getattr(piece, name) for name in names] for piece in pieces]
+    """All pieces as one; the list is emptied, and each column let go once it is copied."""
+    columns: list[list[Any]] = [[getattr(piece, field.name) for piece in pieces] for field in fields(ScoredRows)]
     pieces.clear()
-    for at, name in enumerate(names):
-        parts = [row[at] for row in held]
-        columns[name] = None if parts[0] is None else np.concatenate(parts)
-        for row in held:
-            row[at] = None
-        del parts
-    return ScoredRows(**columns)
+    return ScoredRows(*map(_emptied, columns))
+
+
+def _emptied(parts: list[Any]) -> Any:
+    out = None if parts[0] is None else np.concatenate(parts)
+    parts.clear()
+    return out

@@ -255,6 +255,8 @@ def _suffix(path: Path) -> str:
 def _kind(duckdb_type: str) -> Kind:
     if duckdb_type == "BOOLEAN":
         return "boolean"
+    if duckdb_type.endswith("]"):  # a list or an array of something
+        return "other"
     if duckdb_type.startswith(("VARCHAR", "ENUM", '"NULL"')):
         return "text"
     if _INTEGER.fullmatch(duckdb_type):

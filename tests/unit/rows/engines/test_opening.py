@@ -36,6 +36,7 @@ def test_kinds_are_told_by_what_the_engine_holds():
             "day": [datetime.date(2020, 1, 1)],
             "span": [datetime.timedelta(days=1)],
             "list": [[1]],
+            "words": [["a"]],
             "nested": [{"a": 1}],
             "mapped": pa.array([[(1, 2)]], pa.map_(pa.int64(), pa.int64())),
             "nothing": pa.nulls(1, pa.int32()),
@@ -44,7 +45,9 @@ def test_kinds_are_told_by_what_the_engine_holds():
     kinds = open_source(table).kinds()
     assert [name for name, kind in kinds.items() if kind == "integer"] == ["whole", "large", "nothing"]
     assert [name for name, kind in kinds.items() if kind == "number"] == ["single", "exact"]
-    assert [name for name, kind in kinds.items() if kind == "other"] == ["day", "span", "list", "nested", "mapped"]
+    assert [name for name, kind in kinds.items() if kind == "other"] == [
+        *("day", "span", "list", "words", "nested", "mapped")
+    ]
     assert kinds["yes"] == "boolean"
     assert kinds["text"] == kinds["coded"] == "text"
 
