@@ -33,7 +33,15 @@ YARDSTICK = "research.bench._scan"  # measures the bare engine
 BORDERS = {  # where a file's content is not yet, or no more, a value of ours
     *("contract._contract", "contract._disagreements", "contract._keys", "contract._features", "contract._mistakes"),
     *("gate._policy", "parts._check", "parts._footer", "parts._metadata", "parts._part", "parts._scores"),
-    *("cli._identity", "cli._review", "cli._study", "contract._labels", "demo._example", "ledger._chain"),
+    *(
+        "cli._identity",
+        "cli._review",
+        "cli._scorer",
+        "cli._study",
+        "contract._labels",
+        "demo._example",
+        "ledger._chain",
+    ),
     *("model._output", "model._scores", "net._audit", "net._members", "net._messages", "pages._review"),
     *("research.bench._linkage", "research.study._cell", "research.study._compare", "research.study._figures"),
     *("research.study._methods", "research.study._results", "rows._estimators", "rows._features", "rows._scorer"),

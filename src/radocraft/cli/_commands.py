@@ -55,7 +55,9 @@ COMMANDS = {
     "learn": Entry("learn", LEARNER, "Learn one model from the peers' parts."),
     "explain": Entry("explain", LEARNER, "Say what a model's scores are made of: by feature, by peer, by block."),
     "report": Entry("report", LEARNER, "Write a report for people: one HTML file that needs no network to open."),
-    "predict": Entry("predict", LEARNER, "Score every row of a table, with all peers' columns or only some of them."),
+    "predict": Entry(
+        "predict", LEARNER, "Score every row of a table, with all peers' columns or scores, or only some of them."
+    ),
     "advise": Entry("advise", LEARNER, "Show which shared features help, so that peers can agree on fewer."),
     "recalibrate": Entry(
         "second_round",

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
+from radocraft.cli._scorer import describe_scorer, print_scorer
 from radocraft.cli._terminal import ContractFile, Json, can_be_written, err, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.gate import Policy, describe_rows
 from radocraft.net import Identity
 from radocraft.pages import size
 from radocraft.parts import Part
-from radocraft.peer import share, table_name_of
-from radocraft.rows import open_source
+from radocraft.peer import scorer_beside, share, table_name_of
+from radocraft.rows import Scorer, open_source
 from radocraft.sums import Bound, Tally
 
 
@@ -53,12 +54,13 @@ def craft(
     ] = None,
     scorer: Annotated[
         Path | None,
-        typer.Option(help="For a contract of scores: a scorer that was kept, to score the rows as they are."),
+        typer.Option(
+            callback=can_be_written,
+            help="For a contract of scores, where the peer's own model is kept; one that is there is used. "
+            "[PEER.scorer beside the part]",
+        ),
     ] = None,
-    keep_scorer: Annotated[
-        Path | None,
-        typer.Option(callback=can_be_written, help="Where to keep the scorer; beside the part if left out."),
-    ] = None,
+    refit: Annotated[bool, typer.Option("--refit", help="Fit that model anew, though there is one.")] = False,
     secret: Annotated[
         Path | None, typer.Option(help="The file of the secret that keys are hashed with, if the contract says so.")
     ] = None,
@@ -85,28 +87,37 @@ def craft(
     )
     earlier = Tally.load(onto, agreed) if onto else None
     notes: list[str] = []
-    with progress(f"craft {peer}", hidden=as_json) as report:
-        part = share(
-            source,
-            agreed,
-            peer,
-            policy=rules,
-            output=output,
-            name=name or table_name_of(table, peer),
-            onto=earlier,
-            tally=tally,
-            proportions=holders,
-            scorer=scorer,
-            keep_scorer=keep_scorer,
-            secret=secret,
-            sign=Identity.read(sign).private if sign else None,
-            say=notes.append,
-            progress=report,
-        )
-    _print_part(part, output, notes, as_json)
+    scorers: list[Scorer] = []
+    try:
+        with progress(f"craft {peer}", hidden=as_json) as report:
+            part = share(
+                source,
+                agreed,
+                peer,
+                policy=rules,
+                output=output,
+                name=name or table_name_of(table, peer),
+                onto=earlier,
+                tally=tally,
+                proportions=holders,
+                keep_scorer=scorer,
+                refit=refit,
+                on_scorer=scorers.append,
+                secret=secret,
+                sign=Identity.read(sign).private if sign else None,
+                say=notes.append,
+                progress=report,
+            )
+    finally:  # where a person has to decide, or where it is refused, this is worth knowing all the more
+        if not as_json:
+            for note in notes:
+                err.print(note)
+            for fitted in scorers:
+                print_scorer(fitted, scorer or scorer_beside(output, peer))
+    _print_part(part, output, notes, scorers, as_json)
 
 
-def _print_part(part: Part, output: Path, notes: list[str], as_json: bool) -> None:
+def _print_part(part: Part, output: Path, notes: list[str], scorers: list[Scorer], as_json: bool) -> None:
     metadata, policy, bytes_ = part.metadata, part.metadata["policy"], output.stat().st_size
     if as_json:
         print_json(
@@ -118,14 +129,14 @@ def _print_part(part: Part, output: Path, notes: list[str], as_json: bool) -> No
                 "bytes": bytes_,
                 **policy,
                 "notes": [*metadata["notes"], *notes],
+                **({"scorer": describe_scorer(scorers[0])} if scorers else {}),
             }
         )
         return
-    for note in notes:
-        err.print(note)
     rows = describe_rows(metadata["rows"], policy["mode"])
+    what = f"scores of {rows} rows" if part.of_scores else f"{rows} rows"
     out.print(
-        f"Wrote {output}: {rows} rows summed into {part.table.num_rows:,} cells, "
+        f"Wrote {output}: {what} summed into {part.table.num_rows:,} cells, "
         f"{size(bytes_)}. Guarantee: {policy['guarantee']}."
     )
     if policy["rolled_up"]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from radocraft.cli._terminal import Json, can_be_written, out, print_json, progress
-from radocraft.model import ScoreModel, load_model, write_joined, write_scores
+from radocraft.model import Model, ScoreModel, load_model, write_joined, write_scores
 from radocraft.rows import open_source
 
 
@@ -18,7 +18,7 @@ def predict(
         list[Path],
         typer.Argument(
             metavar="TABLE...",
-            help="The people: CSV, Parquet, a folder, a DuckDB file. For a model of scores one file of each peer's.",
+            help="The people: CSV, Parquet, a folder, a DuckDB file. For a model of scores also files of scores.",
         ),
     ],
     output: Annotated[
@@ -30,9 +30,15 @@ def predict(
     on: Annotated[
         str | None, typer.Option(help="For several files of scores: the column by which their rows belong together.")
     ] = None,
+    scorer: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="For a model of scores: a peer's scorer, for the table that has its columns; may be repeated."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Score every row of a table, with all peers' columns or only some of them.
+    """Score every row of a table, with all peers' columns or scores, or only some of them.
 
     Example: radocraft predict model.json people.csv -o scores.csv --keep customer_id
     """
@@ -40,9 +46,11 @@ def predict(
     sources = [open_source(table, table=name) for table in tables]
     if not isinstance(read, ScoreModel) and len(sources) > 1:
         raise typer.BadParameter("A model of columns scores one table. Give the others to commands of their own.")
+    if not isinstance(read, ScoreModel) and scorer:
+        raise typer.BadParameter("Scorers are for models of scores, and this one is of columns. Leave --scorer out.")
     with progress("predict", hidden=as_json) as report:
         if isinstance(read, ScoreModel):
-            written = write_joined(read, sources, output, on, tuple(keep or ()))
+            written = write_joined(read, sources, output, on=on, keep=tuple(keep or ()), scorers=scorer or ())
         else:
             written = write_scores(read, sources[0], output, tuple(keep or ()), report)
     absent = [peer for peer in read.peers if peer not in written.view]
@@ -55,5 +63,15 @@ def predict(
     counts = ", ".join(f"{name} {count:,}" for name, count in given)
     out.print(f", of them predicted {counts}." if given else ".")
     if absent:
-        how = "integrated out" if isinstance(read, ScoreModel) else "filled in from block means"
-        out.print(f"The table has nothing of {', '.join(absent)}; that was {how}.")
+        _print_absent(read, absent)
+
+
+def _print_absent(model: Model | ScoreModel, absent: list[str]) -> None:
+    """Which peers are missing, and what took their place."""
+    if isinstance(model, ScoreModel):
+        out.print(
+            f"No scores of {', '.join(absent)} were given; they were integrated out. To use them give a file of "
+            "`radocraft score`, or the table and --scorer FILE."
+        )
+    else:
+        out.print(f"The table has nothing of {', '.join(absent)}; that was filled in from block means.")

@@ -34,4 +34,7 @@ def score(
         print_json({"scores": str(output), "peer": read.peer, "rows": scores.num_rows})
         return
     out.print(f"Wrote {output}: log-odds of {scores.num_rows:,} rows by the model of {read.peer}.", soft_wrap=True)
-    out.print("They speak of single people. Bring them together: radocraft predict model.json FILE ... --on COLUMN")
+    on = f" --on {keep[0]}" if keep else ""
+    out.print(f"They speak of single people. Bring them together: radocraft predict model.json {output} ...{on}")
+    if not keep:
+        out.print("Rows keep their order; to bring them together by an id, copy its column: --keep COLUMN")

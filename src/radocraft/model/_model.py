@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from radocraft.model._record import Record
 from radocraft.model._scores import ScoreModel, predict_scores
 from radocraft.model._scoring import Scores
 from radocraft.model._scoring import predict as predict_columns
+from radocraft.rows import Scorer
 
 
 class Model(Record):
@@ -54,7 +56,9 @@ def load_model(path: str | Path) -> Model | ScoreModel:
     return ScoreModel.load(path) if of_scores else Model.load(path)
 
 
-def predict(model: Record | ScoreModel, data: Any, on: str | None = None) -> Scores:
+def predict(
+    model: Record | ScoreModel, data: Any, on: str | None = None, scorers: Sequence[Scorer | str | Path] = ()
+) -> Scores:
     """Score every row of a table.
 
     Parameters
@@ -65,9 +69,12 @@ def predict(model: Record | ScoreModel, data: Any, on: str | None = None) -> Sco
         For a model of columns one table: a path, a data frame, a source; see `open_source`.
         Columns are found under the contract's name or the peer's own. A peer none of whose
         columns is there is filled in from block means; a peer of whom some are missing is
-        an error. For a model of scores one table or several, as `Scorer.score` gives them.
+        an error. For a model of scores one table or several, of scores as `radocraft score`
+        writes them or of people for ``scorers`` to score.
     on
         For several tables of scores: the column by which their rows belong together.
+    scorers
+        For a model of scores: what was kept when parts were made, or the files of it.
 
     Examples
     --------
@@ -79,5 +86,5 @@ def predict(model: Record | ScoreModel, data: Any, on: str | None = None) -> Sco
     (('insurer',), (500,))
     """
     if isinstance(model, ScoreModel):
-        return predict_scores(model, data, on)
+        return predict_scores(model, data, on, scorers)
     return predict_columns(model, data)

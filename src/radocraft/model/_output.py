@@ -20,7 +20,7 @@ from radocraft.model._record import Record
 from radocraft.model._scores import ScoreModel, predict_scores
 from radocraft.model._scoring import Scores, predict_batches
 from radocraft.progress import Progress, quiet
-from radocraft.rows import Source, read_columns
+from radocraft.rows import Scorer, Source, read_columns
 
 _FORMULA = r"^[=+\-@\t\r]"
 _NUMBER = r"^[+\-]?[0-9]+(\.[0-9]*)?([eE][+\-]?[0-9]+)?$"
@@ -65,15 +65,19 @@ def write_scores(
 
 
 def write_joined(
-    model: ScoreModel, sources: Sequence[Source], path: Path, on: str | None, keep: tuple[str, ...] = ()
+    model: ScoreModel,
+    sources: Sequence[Source],
+    path: Path,
+    *,
+    on: str | None = None,
+    keep: tuple[str, ...] = (),
+    scorers: Sequence[Scorer | str | Path] = (),
 ) -> Written:
     """Bring peers' scores together into a file, with the columns to keep of the first table, and ``on``."""
-    scores, names = predict_scores(model, [*sources], on), model.contract.label.names
+    scores, names = predict_scores(model, [*sources], on, scorers), model.contract.label.names
     kept = dict.fromkeys([*([on] if on else []), *keep])
-    table = read_columns(sources[0], [*kept])
-    for name, values in _columns(scores, names).items():
-        table = table.append_column(name, pa.array(values))
-    write_table(table, path)
+    held = read_columns(sources[0], [*kept])
+    write_table(pa.table(dict(zip(kept, held.columns, strict=True)) | _columns(scores, names)), path)
     given = (
         np.zeros(len(names), dtype=np.int64)
         if scores.chosen is None

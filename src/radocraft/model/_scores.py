@@ -10,6 +10,7 @@ noise of the parts they were learned from.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,22 +18,19 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.special import expit
 
-from radocraft.arrays import Floats, Ints, one_thread
+from radocraft.arrays import Floats, one_thread
 from radocraft.contract import Contract
-from radocraft.errors import ContractMismatch, LearnError, MissingColumn, NotFinite
+from radocraft.errors import LearnError
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._record import Origin
 from radocraft.model._scoring import Scores
+from radocraft.model._sheets import Peers, bring_together
 from radocraft.model._sound import check_scores
-from radocraft.rows import Source, checked_batches, listed, open_source, read_columns, shared_view
-from radocraft.sums import TOP
+from radocraft.rows import Scorer, open_source
 
-SIGNATURE = "signature"
-"""Where files of scores keep a row's place in the grid of agreed codes."""
 _REMEDY = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
 
 
@@ -138,9 +136,9 @@ class ScoreModel(_Frozen):
         """Log-odds of the positive label by agreed signature."""
         return np.array(self.signatures, dtype=np.float64)
 
-    def predict(self, data: Any, on: str | None = None) -> Scores:
+    def predict(self, data: Any, on: str | None = None, scorers: Sequence[Scorer | str | Path] = ()) -> Scores:
         """Score rows; see `predict_scores`."""
-        return predict_scores(self, data, on)
+        return predict_scores(self, data, on, scorers)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a JSON file, whole or not at all."""
@@ -153,7 +151,9 @@ class ScoreModel(_Frozen):
 
 
 @one_thread
-def predict_scores(model: ScoreModel, data: Any, on: str | None = None) -> Scores:
+def predict_scores(
+    model: ScoreModel, data: Any, on: str | None = None, scorers: Sequence[Scorer | str | Path] = ()
+) -> Scores:
     """Bring peers' scores of the same people together.
 
     Parameters
@@ -162,15 +162,20 @@ def predict_scores(model: ScoreModel, data: Any, on: str | None = None) -> Score
         What `learn` gave for a contract of scores.
     data
         A table, or several, with the peers' scores under the contract's names, and
-        ``signature`` (as `radocraft score` writes them) or the shared features. With some
-        peers' scores alone the others are integrated out.
+        ``signature`` (as `radocraft score` writes them) or the shared features; or the
+        people themselves, to be scored by ``scorers``. With some peers' scores alone the
+        others are integrated out.
     on
         The column by which rows of several tables belong together; their order if None.
         Rows come in the first table's order; a person whom another table lacks, or has
         no score of, is scored without that peer.
+    scorers
+        Scorers that were kept when parts were made, or their files: each scores the table
+        that has its columns, if no table has its scores already.
     """
-    sheets = [_Sheet.of(model, open_source(one), on) for one in _several(data)]
-    scores, signature = _together(model, sheets, on)
+    sources = [open_source(each) for each in _several(data)]
+    kept = [each if isinstance(each, Scorer) else Scorer.load(each) for each in scorers]
+    scores, signature = bring_together(Peers(model.contract, model.peers, model.signature_log_odds), sources, on, kept)
     there = ~np.isnan(scores)
     log_odds = np.empty(len(scores))
     patterns: set[tuple[bool, ...]] = {*map(tuple, there.tolist())}
@@ -185,94 +190,6 @@ def predict_scores(model: ScoreModel, data: Any, on: str | None = None) -> Score
 
 def _several(data: Any) -> list[Any]:
     return [*data] if isinstance(data, list | tuple) and data else [data]
-
-
-class _Sheet:
-    """Scores of one table: by peer, with signatures and the column that rows are joined on."""
-
-    def __init__(self, scores: dict[str, Floats], signature: Floats | None, ids: list[Any] | None, name: str) -> None:
-        self.scores, self.signature, self.ids, self.name = scores, signature, ids, name
-
-    @classmethod
-    def of(cls, model: ScoreModel, source: Source, on: str | None) -> _Sheet:
-        """Read what a table has."""
-        kinds = source.kinds()
-        named = {peer: model.contract.score_of(peer)[0] for peer in model.peers}
-        peers = [peer for peer in model.peers if named[peer] in kinds]
-        if on is not None and on not in kinds:
-            raise MissingColumn(f"'{source.name}' has no column '{on}'. It has {listed([*kinds])}.")
-        table = read_columns(source, [*(named[peer] for peer in peers), *([on] if on else [])])
-        scores = {peer: _numbers(table.column(named[peer]), source, named[peer]) for peer in peers}
-        return cls(scores, _signatures(model, source, kinds), table.column(on).to_pylist() if on else None, source.name)
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-        if self.ids is not None:
-            return len(self.ids)
-        return len(next(iter(self.scores.values()), self.signature if self.signature is not None else np.empty(0)))
-
-
-def _numbers(column: pa.ChunkedArray, source: Source, name: str) -> Floats:
-    out = column.cast(pa.float64()).to_numpy().astype(np.float64)
-    if np.isinf(out).any():
-        raise NotFinite(f"'{source.name}' holds infinities in '{name}'. Score its rows again.")
-    return np.asarray(np.clip(out, -TOP, TOP))
-
-
-def _signatures(model: ScoreModel, source: Source, kinds: dict[str, Any]) -> Floats | None:
-    """The log-odds of each row's signature; None if the table lacks the shared features."""
-    contract = model.contract
-    if SIGNATURE in kinds:
-        place = read_columns(source, [SIGNATURE]).column(SIGNATURE).to_numpy().astype(np.int64)
-        if len(place) and not 0 <= place.min() <= place.max() < len(model.signatures):
-            raise ContractMismatch(f"'{source.name}' was scored under another contract. Score its people again.")
-        return np.asarray(model.signature_log_odds[place])
-    try:
-        view = shared_view(contract, source)
-    except MissingColumn:
-        return None
-    codes = np.vstack([view.codes(batch) for batch in checked_batches(view, source)])
-    place = np.zeros(len(codes), dtype=np.int64)
-    for at, shared in enumerate(contract.shared):
-        place = place * len(shared.codes) + codes[:, at]
-    return np.asarray(model.signature_log_odds[place])
-
-
-def _together(model: ScoreModel, sheets: list[_Sheet], on: str | None) -> tuple[Floats, Floats]:
-    """Scores (rows, peers), NaN where there is none, and log-odds of signatures, in the first table's rows."""
-    first = sheets[0]
-    rows = first.rows
-    scores, signature = np.full((rows, len(model.peers)), np.nan), np.full(rows, np.nan)
-    for sheet in sheets:
-        place = _places(first, sheet, on)
-        if sheet.signature is not None:
-            taken = np.where(place >= 0, sheet.signature[place], np.nan)
-            signature = np.where(np.isnan(signature), taken, signature)
-        for peer, values in sheet.scores.items():
-            scores[:, model.peers.index(peer)] = np.where(place >= 0, values[place], np.nan)
-    if np.isnan(signature).any():
-        raise MissingColumn(
-            f"'{first.name}' lacks the shared features, or people of whom no table has them: "
-            f"{listed([shared.name for shared in model.contract.shared])}. Add them, or score the table again."
-        )
-    return scores, signature
-
-
-def _places(first: _Sheet, sheet: _Sheet, on: str | None) -> Ints:
-    """Where the rows of the first table are in this one; -1 where they are not."""
-    if on is None:
-        if sheet.rows != first.rows:
-            raise ContractMismatch(
-                f"'{sheet.name}' has {sheet.rows:,} rows and '{first.name}' {first.rows:,}. Say by which column rows "
-                "belong together (`on`, or --on)."
-            )
-        return np.arange(first.rows)
-    ids = sheet.ids or []
-    known = {value: at for at, value in enumerate(ids)}
-    if len(known) < len(ids):
-        raise ContractMismatch(f"'{sheet.name}' has the same '{on}' in several rows. Give each person one row.")
-    return np.array([known.get(value, -1) for value in first.ids or []], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from radocraft.peer._counts import share_counts
 from radocraft.peer._decision import Conclusion, conclude, destination
 from radocraft.peer._pending import Pending
 from radocraft.peer._responder import Responder
-from radocraft.peer._sharing import share, table_name_of
+from radocraft.peer._sharing import scorer_beside, share, table_name_of
 
 __all__ = [
     "Conclusion",
@@ -16,6 +16,7 @@ __all__ = [
     "Responder",
     "conclude",
     "destination",
+    "scorer_beside",
     "share",
     "share_counts",
     "table_name_of",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from radocraft.contract import Contract
+from radocraft.errors import ContractMismatch, FileError
 from radocraft.files import check_place
 from radocraft.gate import Policy, release_scores
 from radocraft.parts import Part
@@ -31,33 +33,74 @@ class Scoring:
     scorer
         An estimator to fit in place of the contract's model, or a scorer that was kept (or its file), which scores
         the rows as they are.
-    keep
-        Where to keep the scorer that was fitted.
+    kept
+        Where the scorer is kept; one that is there is used as it is if no other is given.
+    must_keep
+        Whether it is an error if the scorer cannot be kept.
+    refit
+        Fit anew whatever is kept.
     secret
         The file whose content keys are hashed with, if the contract says so.
-    say, progress
-        Told what the peer's user should know, and called as the work goes on.
+    on_scorer, say, progress
+        Given the scorer, told what the peer's user should know, and called as the work goes on.
     """
 
     contract: Contract
     peer: str
     policy: Policy
     scorer: Any = None
-    keep: Path | None = None
+    kept: Path | None = None
+    must_keep: bool = True
+    refit: bool = False
     secret: Path | None = None
+    on_scorer: Callable[[Scorer], None] | None = None
     say: Say = log.warning
     progress: Progress = quiet
+
+    def given(self) -> Scorer | None:
+        """The scorer to use as it is, if there is one."""
+        if isinstance(self.scorer, Scorer):
+            return self.scorer
+        if isinstance(self.scorer, str | Path):
+            return Scorer.load(self.scorer)
+        if self.scorer is not None or self.refit or self.kept is None or not self.kept.exists():
+            return None
+        found = Scorer.load(self.kept)
+        if (found.fingerprint, found.peer) != (self.contract.fingerprint, self.peer):
+            raise ContractMismatch(
+                f"The scorer '{self.kept}' was fitted under another contract or by another peer than '{self.peer}'. "
+                "Ask for it to be fitted anew (`refit`, or --refit), or keep this peer's scorer elsewhere."
+            )
+        self.say(
+            f"Scored by '{self.kept}' as it is, fitted on {found.rows:,} rows: rows that came since are new to it. "
+            "To fit it anew: `refit`, or --refit."
+        )
+        return found
+
+    def keep(self, fitted: Scorer) -> None:
+        """Write a scorer to its place, if it has one."""
+        if self.kept is None:
+            return
+        try:
+            fitted.save(self.kept)
+        except FileError as error:
+            if self.must_keep:
+                raise
+            self.say(str(error))
 
 
 def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -> Part:
     """The part of a peer whose contract asks for a score; see `share`."""
-    if scoring.keep is not None:
-        check_place(scoring.keep)
-    rows, scorer = _scored(table, scoring)
-    if scoring.keep is not None:
-        scorer.save(scoring.keep)
-    for note in scorer.notes:  # they are read off the rows, so they stay at the peer
-        scoring.say(note)
+    if scoring.kept is not None:
+        check_place(scoring.kept)
+    given = scoring.given()
+    rows, scorer = _scored(table, scoring, given)
+    if given is None:
+        scoring.keep(scorer)
+        for note in scorer.notes:  # they are read off the rows, so they stay at the peer
+            scoring.say(note)
+    if scoring.on_scorer is not None:
+        scoring.on_scorer(scorer)
 
     def draw(head: str | None) -> Drawn[Part]:
         released = release_scores(
@@ -74,16 +117,13 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
     return draw(None).content if errand is None else send(errand, digest(rows), draw)
 
 
-def _scored(table: Any, scoring: Scoring) -> tuple[ScoredRows, Scorer]:
-    given = scoring.scorer
-    kept = Scorer.load(given) if isinstance(given, str | Path) else given
-    keep, estimator = (kept, None) if isinstance(kept, Scorer) else (None, kept)
+def _scored(table: Any, scoring: Scoring, given: Scorer | None) -> tuple[ScoredRows, Scorer]:
     return score_rows(
         table,
         scoring.contract,
         scoring.peer,
-        scorer=estimator,
-        keep=keep,
+        scorer=scoring.scorer if given is None else None,
+        keep=given,
         bounds=scoring.policy.bounds,
         secret=scoring.secret,
         progress=scoring.progress,

@@ -17,10 +17,10 @@ from radocraft.ledger import Ledger
 from radocraft.parts import Part, check_signature, public_key
 from radocraft.peer._forms import PARTS
 from radocraft.peer._outgoing import Drawn
-from radocraft.peer._road import Errand, Say, UnitsSettled, log, send
+from radocraft.peer._road import Errand, Say, UnitsSettled, is_stream, log, send
 from radocraft.peer._score_sharing import Scoring, share_of_scores
 from radocraft.progress import Progress, quiet
-from radocraft.rows import Source, craft, label_rows, open_source
+from radocraft.rows import Scorer, Source, craft, label_rows, open_source
 from radocraft.sums import Cells, Tally
 
 
@@ -37,6 +37,8 @@ def share(
     proportions: Sequence[Part] = (),
     scorer: Any = None,
     keep_scorer: str | Path | None = None,
+    refit: bool = False,
+    on_scorer: Callable[[Scorer], None] | None = None,
     secret: str | Path | None = None,
     job: str | None = None,
     sign: bytes | None = None,
@@ -72,7 +74,12 @@ def share(
         ``predict_proba``), in place of the contract's model; or a `Scorer` that was kept, or
         its file, which scores the rows as they are.
     keep_scorer
-        Where to keep the scorer that was fitted; beside the output if None. It never leaves.
+        Where the scorer is kept; beside the output if None. It never leaves. If there is one already
+        and no ``scorer`` is given, it scores the rows as they are: rows that came since are new to it.
+    refit
+        Fit the scorer anew, and keep it in place of the one that is there.
+    on_scorer
+        Given the scorer before anything leaves, such as to print how good it is.
     secret
         The file of the secret that keys are hashed with, if the contract says so.
     job
@@ -112,11 +119,22 @@ def share(
         errand.check()
     if contract.of_scores:
         _check_columns_only(onto, tally, proportions)
-        kept = Path(keep_scorer) if keep_scorer is not None else _beside(output, peer)
-        scoring = Scoring(contract, peer, policy, scorer, kept, None if secret is None else Path(secret), say, progress)
+        scoring = Scoring(
+            contract,
+            peer,
+            policy,
+            scorer=scorer,
+            kept=Path(keep_scorer) if keep_scorer is not None else scorer_beside(output, peer),
+            must_keep=keep_scorer is not None,
+            refit=refit,
+            secret=None if secret is None else Path(secret),
+            on_scorer=on_scorer,
+            say=say,
+            progress=progress,
+        )
         part = share_of_scores(table, scoring, errand)
     else:
-        _check_scores_only(scorer, keep_scorer, secret)
+        _check_scores_only(scorer, keep_scorer, secret, refit or None)
         summing = Summing(contract, peer, policy, onto, None if tally is None else Path(tally), proportions, progress)
         part = _share_of_columns(table, summing, errand)
     return part if errand is not None else finish(part)
@@ -196,9 +214,11 @@ def _units(errand: Errand[Part]) -> dict[str, tuple[float, ...]] | None:
     return Ledger(errand.ledger).history().constants(errand.table, errand.peer, errand.contract.fingerprint)
 
 
-def _beside(output: str | Path | None, peer: str) -> Path | None:
-    """Where a scorer is kept: in the output's folder, under the peer's name."""
-    return None if output is None else Path(output).resolve().parent / (re.sub(r"[^\w.-]", "_", peer) + ".scorer")
+def scorer_beside(output: str | Path | None, peer: str) -> Path | None:
+    """Where a scorer is kept: in the output's folder, under the peer's name; nowhere if the output has no folder."""
+    if output is None or is_stream(Path(output)):
+        return None
+    return Path(output).parent / (re.sub(r"[^\w.-]", "_", peer) + ".scorer")
 
 
 def _check_columns_only(*given: object) -> None:

@@ -6,7 +6,7 @@ It stays at the peer, and so does its file: it is made from rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Contract, Number
+from radocraft.contract import Contract, Kind, Number
 from radocraft.errors import MissingColumn
 from radocraft.progress import Progress, quiet
 from radocraft.rows._calibration import Bin, Line, Performance, Platt, raw_log_odds
@@ -151,7 +151,8 @@ class Scorer:
     ) -> Iterator[pa.RecordBatch]:
         """`score` in pieces, for tables larger than memory: columns to keep, place in the agreed grid, scores."""
         check_kept(keep, source)
-        asking = Asking(self.reader(source), self.columns, keep=keep, with_label=False)
+        reader, columns = self._found(source)
+        asking = Asking(reader, columns, keep=keep, with_label=False)
         for chunk in asking.chunks(source, progress, "scoring", source.row_count()):
             told = self.calibrated(len(self.maps) - 1, chunk.matrix)
             scores = [told] if told.ndim == 1 else list(told.T)
@@ -226,17 +227,38 @@ class Scorer:
             raise ValueError("another number of folds")
         return scorer
 
-    def reader(self, source: Source) -> Reader:
-        """How a table's shared features are read; all of the model's columns must be there."""
-        kinds = source.kinds()
+    def reads(self, source: Source) -> bool:
+        """Whether a table has all of its columns."""
+        return not self._lacking(source.kinds())
+
+    def lacks(self, source: Source) -> str:
+        """What to say where a table has not."""
+        return (
+            f"'{source.name}' lacks {listed(self._lacking(source.kinds()))}, which the scorer of '{self.peer}' was "
+            "fitted on. Add them (empty cells are allowed), or fit a scorer without them."
+        )
+
+    def _here(self, kinds: dict[str, Kind]) -> dict[str, str]:
+        """Its columns, and what they are called in a table of new rows: as at the peer, or as in the contract."""
+        agreed = {theirs: name for name, theirs in self.contract.peers[self.peer].columns.items()}
         shared = [self.contract.column_of(self.peer, shared.name) for shared in self.contract.shared]
         wanted = dict.fromkeys([*shared, *(column.name for column in self.columns)])
-        if lacking := [name for name in wanted if name not in kinds]:
-            raise MissingColumn(
-                f"'{source.name}' lacks {listed(lacking)}, which the scorer of '{self.peer}' was fitted on. "
-                "Add them (empty cells are allowed), or fit a scorer without them."
-            )
-        return Reader(self.contract, self.peer, kinds)
+        return {name: name if name in kinds else agreed.get(name, name) for name in wanted}
+
+    def _lacking(self, kinds: dict[str, Kind]) -> list[str]:
+        return [name for name, here in self._here(kinds).items() if here not in kinds]
+
+    def _found(self, source: Source) -> tuple[Reader, tuple[Column, ...]]:
+        """How a table of new rows is read."""
+        kinds, peer = source.kinds(), self.contract.peers[self.peer]
+        here = self._here(kinds)
+        if self._lacking(kinds):
+            raise MissingColumn(self.lacks(source))
+        columns = {name: here.get(theirs, theirs) for name, theirs in peer.columns.items()}
+        held = peer.model_copy(update={"columns": columns})
+        contract = self.contract.model_copy(update={"peers": {**self.contract.peers, self.peer: held}})
+        reader = Reader(contract, self.peer, kinds)
+        return reader, tuple(replace(column, name=here[column.name]) for column in self.columns)
 
 
 def _map(held: dict[str, Any]) -> Platt | Line:

@@ -1,0 +1,65 @@
+"""A peer's own scorer on its own terminal: how good it is on rows it has not seen, and how well calibrated."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from radocraft.cli._terminal import out
+from radocraft.rows import Scorer
+
+
+def describe_scorer(scorer: Scorer) -> dict[str, Any]:
+    """The same for machines."""
+    told = {name: value for name, value in asdict(scorer.performance).items() if value is not None}
+    return {"out_of_fold": told, "calibration": [[asdict(each) for each in curve] for curve in scorer.reliability]}
+
+
+def print_scorer(scorer: Scorer, kept: Path | None) -> None:
+    """Performance, calibration, and where it is kept."""
+    out.print(_performance(scorer))
+    if len(scorer.reliability) == 1:
+        out.print(_curve(scorer))
+    elif scorer.reliability:
+        out.print(_curves(scorer))
+    if kept is not None and kept.exists():
+        out.print(f"The scorer stays here: {kept}. Score new people by it: radocraft score {kept} TABLE -o FILE")
+
+
+def _performance(scorer: Scorer) -> str:
+    told, rows = scorer.performance, f"{scorer.performance.rows:,}"
+    who = f"{scorer.peer}'s own model, on {rows} rows each scored by a model that has not seen it:"
+    if told.error is None:
+        wrong = (told.mean_squared_error or 0.0) ** 0.5
+        return f"{who} root mean square error {wrong:.4g}, R\N{SUPERSCRIPT TWO} {told.r2 or 0.0:.3f}."
+    usual = f" (always the likeliest label: {_usual(scorer):.1%})"
+    area = f", AUC {told.auc:.3f}" if told.auc is not None else ""
+    return f"{who} error {told.error:.1%}{usual}{area}, log loss {told.log_loss or 0.0:.3f}."
+
+
+def _usual(scorer: Scorer) -> float:
+    """The error of always giving the likeliest label."""
+    shares = [sum(each.true * each.rows for each in curve) / scorer.performance.rows for curve in scorer.reliability]
+    return 1.0 - max([*shares, *([1.0 - shares[0]] if len(shares) == 1 else [])])
+
+
+def _curve(scorer: Scorer) -> Table:
+    """What was said and what was true, by tenths of the rows."""
+    (curve,) = scorer.reliability
+    title = "Calibration, by tenths of the rows: what it said, and what was true"
+    grid = Table(title=title, title_justify="left", box=None, show_header=False, padding=(0, 1))
+    grid.add_row("said", *(f"{each.said:.1%}" for each in curve))
+    grid.add_row("true", *(f"{each.true:.1%}" for each in curve))
+    return grid
+
+
+def _curves(scorer: Scorer) -> Table:
+    """Of several classes, how far what was said is from what was true."""
+    grid = Table("class", "said too much or too little, on average", title="Calibration", title_justify="left")
+    for name, curve in zip(scorer.contract.label.names, scorer.reliability, strict=True):
+        rows = sum(each.rows for each in curve)
+        grid.add_row(name, f"{sum(abs(each.said - each.true) * each.rows for each in curve) / rows:.1%}")
+    return grid
