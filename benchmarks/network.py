@@ -34,7 +34,7 @@ from radocraft.net._collector import Collector
 from radocraft.net._identity import Identity
 from radocraft.net._members import Member
 from radocraft.net._messages import Answer, Fetch, Request
-from radocraft.net._station import Station
+from radocraft.net._peer import PeerNode
 from radocraft.parts._part import Part
 from radocraft.research.bench._measure import measure
 from radocraft.sums._cells import Cells, assemble, encoded_sums
@@ -119,8 +119,8 @@ def send(folder: Path, megabytes: int, told: Any) -> None:
     """The process that sends: tells its two ports, then waits to be ended."""
     plain = Plain(folder / "part.parquet")
     work = Ready(contract_of(megabytes).fingerprint, folder / "part.parquet")
-    with Station(Identity.load(folder / "bank"), "bank", work, folder / "jobs") as station:
-        told.send((plain.port, station.serve("127.0.0.1:0")))
+    with PeerNode(Identity.load(folder / "bank"), "bank", work, folder / "jobs") as node:
+        told.send((plain.port, node.serve("127.0.0.1:0")))
         told.recv()
 
 

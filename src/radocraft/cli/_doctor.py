@@ -12,7 +12,7 @@ from radocraft.cli._peer import IdentityFolder, split
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.net import examine
 
-_STYLES = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
+_STYLES = {"good": "green", "warning": "yellow", "bad": "bold red"}
 
 
 def doctor(
@@ -31,6 +31,6 @@ def doctor(
     else:
         for finding in findings:
             out.print(f"{finding.verdict:<8}", style=_STYLES[finding.verdict], end=f" {finding.check}: ")
-            out.print(finding.said, soft_wrap=True)
+            out.print(finding.message, soft_wrap=True)
     if any(finding.verdict == "bad" for finding in findings):
         raise typer.Exit(1)

@@ -15,7 +15,7 @@ from radocraft.cli._terminal import err
 from radocraft.contract import Contract
 from radocraft.errors import IdentityError
 from radocraft.gate import Policy
-from radocraft.net import Identity, Member, Pusher, Station
+from radocraft.net import Identity, Member, PeerNode, Pusher
 from radocraft.peer import Responder, table_name_of
 from radocraft.rows import open_source
 
@@ -57,8 +57,8 @@ def serve(
     work = _work(table, contract, peer, policy, name, memory_limit, exact, own)
     if not own.members():
         raise IdentityError(f"Nobody may ask: add e.g. [collector] to '{identity / 'members.toml'}'.")
-    with Station(own, peer, work, jobs, metrics) as station, _stopping() as stop:
-        port = station.serve(listen)
+    with PeerNode(own, peer, work, jobs, metrics) as node, _stopping() as stop:
+        port = node.serve(listen)
         err.print(f"{own.name} listens on {listen.rpartition(':')[0]}:{port} for {', '.join(sorted(own.members()))}.")
         stop.wait()
 
@@ -86,8 +86,8 @@ def push(
     work = _work(table, contract, peer, policy, name, memory_limit, exact, own)
     who, address = split(to)
     member = own.members().get(who, Member(name=who))
-    with Station(own, peer, work, jobs, metrics) as station, _stopping() as stop:
-        Pusher(own, member, address, station.desk, err.print).run(stop, once=once)
+    with PeerNode(own, peer, work, jobs, metrics) as node, _stopping() as stop:
+        Pusher(own, member, address, node.jobs, err.print).run(stop, once=once)
 
 
 def split(text: str) -> tuple[str, str]:

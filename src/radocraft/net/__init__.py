@@ -1,9 +1,9 @@
 """Peers on a network: requests, parts and models over Arrow Flight with mutual TLS.
 
 In come requests and parts, never code; out go parts that took the one road. Read `_messages` (what is said),
-`_identity` and `_authority` (who says it), `_door` (who is let in), `_service` and `_channel` (the two ends of a
-connection), then `_desk` (a peer and its jobs), `_peer` and `_push` (asked, or dialling out), and `_collection`,
-`_mailbox`, `_collector` (the learner's side). Nothing here can reach a row but through `peer`.
+`_identity` and `_authority` (who says it), `_authentication` (who is let in), `_service` and `_channel` (the two ends
+of a connection), then `_jobs` (what a peer does with a request), `_peer` and `_push` (called, or dialling out), and
+`_collection`, `_mailbox`, `_collector` (the learner's side). Nothing here can reach a row but through `peer`.
 """
 
 from radocraft.net._authority import init_authority, issue, revoke, rotate
@@ -14,15 +14,15 @@ from radocraft.net._doctor import examine
 from radocraft.net._identity import Identity, adopt, digest
 from radocraft.net._members import Member
 from radocraft.net._metrics import serve_metrics
+from radocraft.net._peer import PeerNode
 from radocraft.net._push import Pusher
-from radocraft.net._station import Station
 
 __all__ = [
     "Collector",
     "Identity",
     "Member",
+    "PeerNode",
     "Pusher",
-    "Station",
     "Wanted",
     "adopt",
     "digest",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from radocraft.ledger import Chain
-from radocraft.net._allowance import Allowance
+from radocraft.net._rate_limit import RateLimit
 
 _REFUSALS_PER_MINUTE = 30
 
@@ -36,7 +36,7 @@ class Audit:
 
     def __init__(self, path: Path) -> None:
         self.chain = Chain(path)
-        self._refusals = Allowance(_REFUSALS_PER_MINUTE)
+        self._refusals = RateLimit(_REFUSALS_PER_MINUTE)
 
     def note(self, kind: str, **facts: Any) -> None:
         """Add a line; it is on disk when this returns."""

@@ -131,13 +131,13 @@ class Channel:
         except RadocraftError:
             raise
         except (fl.FlightUnauthenticatedError, fl.FlightUnauthorizedError) as error:
-            raise IdentityError(f"{who} turned us away: {told(error)}") from error
+            raise IdentityError(f"{who} turned us away: {reason_of(error)}") from error
         except (fl.FlightUnavailableError, fl.FlightTimedOutError, fl.FlightCancelledError) as error:
-            raise Interrupted(f"{who} does not answer: {told(error)}") from error
+            raise Interrupted(f"{who} does not answer: {reason_of(error)}") from error
         except fl.FlightServerError as error:
-            raise NetworkError(f"{who} could not do it: {told(error)}") from error
+            raise NetworkError(f"{who} could not do it: {reason_of(error)}") from error
         except (fl.FlightError, pa.ArrowException, OSError) as error:
-            raise Interrupted(f"The connection to {who} broke: {told(error)}") from error
+            raise Interrupted(f"The connection to {who} broke: {reason_of(error)}") from error
 
 
 def _stream_seconds(size: int) -> float:
@@ -188,7 +188,7 @@ def _watched(reader: Any) -> Iterator[Callable[[], None]]:
         watcher.join()
 
 
-def told(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """What the other end said, without what gRPC puts around it."""
     text = str(error).split(". Detail:")[0].split(". gRPC client debug context")[0]
     if text.rstrip().endswith("cancelled call, with message:"):  # gRPC says no more when our limit cuts a call off

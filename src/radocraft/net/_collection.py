@@ -141,7 +141,7 @@ class Collection:
         job = self.requests[peer].job
         self.audit.note("received", who=peer, job=job, sha256=incoming.sha256, bytes=incoming.size)
         incoming.finish()
-        self.tell()
+        self.notify()
 
     def heard(self, peer: str, answer: Answer) -> None:
         """Keep the last answer of a peer; the log gets each state once."""
@@ -152,7 +152,7 @@ class Collection:
             self.audit.note("answered", who=peer, job=answer.job, state=answer.state, reason=answer.reason)
         with writing(self._beside(peer, "answer.json")) as file:
             file.write(answer.encode())
-        self.tell()
+        self.notify()
 
     def answer(self, peer: str) -> Answer | None:
         """The last that was heard of a peer."""
@@ -170,10 +170,10 @@ class Collection:
         return self._beside(peer, "known").exists()
 
     def let_know(self, peer: str) -> None:
-        """Note that a peer is told so."""
+        """Note that a peer knows its answer has arrived."""
         if not self.knows(peer):
             self._beside(peer, "known").touch()
-            self.tell()
+            self.notify()
 
     def returned(self, peer: str) -> bool:
         """Whether a peer has the model."""
@@ -182,7 +182,7 @@ class Collection:
     def give_back(self, peer: str) -> None:
         """Note that a peer has the model."""
         self._beside(peer, "returned").touch()
-        self.tell()
+        self.notify()
 
     @property
     def model(self) -> Path:
@@ -195,7 +195,7 @@ class Collection:
             return None
         return File(size=self.model.stat().st_size, sha256=sha256_of(self.model))
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Wake whoever waits for a change."""
         with self.changed:
             self.changed.notify_all()

@@ -16,9 +16,9 @@ from threading import Event
 
 from radocraft.errors import ContractMismatch, NetworkError, PolicyRefusal, RadocraftError
 from radocraft.net._audit import Audit
+from radocraft.net._authentication import Authenticator
 from radocraft.net._channel import Channel, Interrupted, Pauses
 from radocraft.net._collection import Collection, Wanted
-from radocraft.net._door import Door
 from radocraft.net._identity import Identity
 from radocraft.net._mailbox import Mailbox
 from radocraft.net._members import Member
@@ -92,8 +92,8 @@ class Collector:
             raise NetworkError(f"{', '.join(dialling)} will dial in: say where to listen, e.g. --listen 0.0.0.0:8815.")
         mailbox = Mailbox(self._identity.name, self.collection, dialling, self.entitled)
         members = {peer: self._members[peer] for peer in dialling}
-        door = Door(self._identity, members, self.collection.audit, self.metrics)
-        return mailbox, Service(listen, self._identity, door, mailbox, self.metrics)
+        authenticator = Authenticator(self._identity, members, self.collection.audit, self.metrics)
+        return mailbox, Service(listen, self._identity, authenticator, mailbox, self.metrics)
 
     @property
     def port(self) -> int | None:
@@ -174,13 +174,13 @@ class Collector:
 
     def _await(self, peer: str, failed: dict[str, RadocraftError]) -> None:
         """Wait for a peer that dials in."""
-        collection, told = self.collection, ""
+        collection, reported = self.collection, ""
         while not collection.arrived(peer):
             answer = collection.answer(peer)
             state = answer.state if answer else "has not dialled in"
-            if state != told:
+            if state != reported:
                 self._report(peer, state)
-                told = state
+                reported = state
             if answer is not None and answer.state in {"refused", "failed"}:
                 failed[peer] = _failure(answer)
                 return
@@ -221,7 +221,7 @@ class Collector:
 
     def _converse(self, channel: Channel, peer: str) -> None:
         """Ask, wait while the peer works, and take what it made."""
-        pauses, request, told = Pauses(), self.collection.requests[peer], ""
+        pauses, request, reported = Pauses(), self.collection.requests[peer], ""
         while not self._stop.is_set():
             answer = channel.act("request", request, Answer)
             self.collection.heard(peer, answer)
@@ -229,9 +229,9 @@ class Collector:
                 raise _failure(answer)
             if answer.state == "ready":
                 return self._take(channel, peer, answer)
-            if answer.state != told:
+            if answer.state != reported:
                 self._report(peer, answer.reason or answer.state)
-                told = answer.state
+                reported = answer.state
             if self.collection.out_of_time:
                 raise PeerFailed(f"nothing came in time; the last heard: {answer.reason or answer.state}")
             pauses.wait(self._stop.wait)

@@ -32,8 +32,8 @@ class Finding:
     """One check: what was looked at, how it is, and what was found or must be done."""
 
     check: str
-    verdict: Literal["good", "doubtful", "bad"]
-    said: str
+    verdict: Literal["good", "warning", "bad"]
+    message: str
 
 
 def examine(identity: Path, to: tuple[str, str] | None = None, contract: Path | None = None) -> Iterator[Finding]:
@@ -58,14 +58,14 @@ def examine(identity: Path, to: tuple[str, str] | None = None, contract: Path | 
 
 def _own_folder(own: Identity) -> Iterator[Finding]:
     left = own.days_left()
-    told = f"'{own.name}', valid for {left:.0f} more days"
+    validity = f"'{own.name}', valid for {left:.0f} more days"
     if left < _SOON:
-        yield Finding("identity", "doubtful", f"{told}: have a new one issued soon (radocraft identity rotate)")
+        yield Finding("identity", "warning", f"{validity}: have a new one issued soon (radocraft identity rotate)")
     else:
-        yield Finding("identity", "good", told)
+        yield Finding("identity", "good", validity)
     for secret in ("key.pem", "token"):
         if (own.folder / secret).stat().st_mode & 0o077:
-            yield Finding("secrets", "doubtful", f"others on this machine can read {secret}: chmod 600 it")
+            yield Finding("secrets", "warning", f"others on this machine can read {secret}: chmod 600 it")
     try:
         revoked = Revoked(own.folder / "revoked.pem", own.authority).serials()
         if own.certificate.serial_number in revoked:

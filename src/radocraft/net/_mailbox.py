@@ -10,7 +10,7 @@ from radocraft.files import __version__
 from radocraft.net._chunks import Incoming
 from radocraft.net._collection import Collection
 from radocraft.net._members import Member
-from radocraft.net._messages import Answer, Delivery, Fetch, Hello, Message, Nothing, Receipt, Request, Task
+from radocraft.net._messages import Answer, Assignment, Delivery, Fetch, Hello, Message, Nothing, Receipt, Request
 
 
 class Mailbox:
@@ -30,13 +30,13 @@ class Mailbox:
             return Hello(name=self._name, radocraft=__version__, time=datetime.now(UTC), contracts=known)
         request = self._request(member)
         if kind == "ask":
-            return self._task(member, request)
+            return self._assignment(member, request)
         if kind == "answer":
             answer = Answer.decode(body)
             self._same(request, answer.job)
             if not self._collection.arrived(member.name):
                 self._collection.heard(member.name, answer)
-            return self._task(member, request)
+            return self._assignment(member, request)
         if kind == "received":
             self._same(request, Receipt.decode(body).job)
             self._collection.give_back(member.name)
@@ -68,25 +68,25 @@ class Mailbox:
         self._collection.keep(incoming, member.name)
 
     def not_taken(self, member: Member, error: RadocraftError) -> None:
-        """The collector that waits is told, and ends with it."""
+        """Wake the waiting collector, which ends with this error."""
         self._collection.trouble[member.name] = error
-        self._collection.tell()
+        self._collection.notify()
 
     def _request(self, member: Member) -> Request:
         if member.name not in self._peers:
             raise NetworkError(f"Nothing is asked of '{member.name}' here.")
         return self._collection.requests[member.name]
 
-    def _task(self, member: Member, request: Request) -> Task:
+    def _assignment(self, member: Member, request: Request) -> Assignment:
         collection, answer = self._collection, self._collection.answer(member.name)
         if collection.arrived(member.name) and answer is not None:
             entitled = member.name in self._entitled
             collection.let_know(member.name)
             model = collection.model_file() if entitled else None
-            return Task(request=request, received=answer.sha256, model=model, closed=self.closed or not entitled)
+            return Assignment(request=request, received=answer.sha256, model=model, closed=self.closed or not entitled)
         ready = answer is not None and answer.state == "ready"
         offset = collection.incoming(answer, member.name).offset if ready and answer is not None else 0
-        return Task(request=request, offset=offset, closed=self.closed)
+        return Assignment(request=request, offset=offset, closed=self.closed)
 
     @staticmethod
     def _same(request: Request, job: str) -> None:

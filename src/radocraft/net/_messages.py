@@ -8,7 +8,7 @@ and a request that is sent again is the same job.
 `Hello`        who answers, its clock and which contracts it knows
 `Request`      the learner wants a peer's part, or counts of its share of a model's scores
 `Answer`       how far the peer is with it
-`Task`         the mailbox to a peer that dials out: a request, and what it has of the answer
+`Assignment`   the mailbox to a peer that dials out: a request, and what it has of the answer
 `Fetch`        send the file of a job, from this byte on
 `Delivery`     here comes the file of a job, from this byte on
 `Receipt`      the file of a job has arrived whole
@@ -146,7 +146,7 @@ class File(Message):
     sha256: Digest
 
 
-class Task(Message):
+class Assignment(Message):
     """What the mailbox holds for a peer: the request, and how much of the answer has come."""
 
     request: Request

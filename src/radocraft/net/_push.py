@@ -7,10 +7,10 @@ from threading import Event
 
 from radocraft.errors import IdentityError, NetworkError
 from radocraft.net._channel import Channel, Interrupted, Pauses
-from radocraft.net._desk import Desk
 from radocraft.net._identity import Identity
+from radocraft.net._jobs import Jobs
 from radocraft.net._members import Member
-from radocraft.net._messages import Answer, Delivery, Fetch, Nothing, Receipt, Request, Task
+from radocraft.net._messages import Answer, Assignment, Delivery, Fetch, Nothing, Receipt, Request
 
 Say = Callable[[str], None]
 
@@ -18,9 +18,9 @@ Say = Callable[[str], None]
 class Pusher:
     """Asks a collector's mailbox for requests and brings it the answers."""
 
-    def __init__(self, identity: Identity, member: Member, address: str, desk: Desk, say: Say) -> None:
-        self._identity, self._member, self._address, self._desk = identity, member, address, desk
-        self._said, self._say = "", say
+    def __init__(self, identity: Identity, member: Member, address: str, jobs: Jobs, say: Say) -> None:
+        self._identity, self._member, self._address, self._jobs = identity, member, address, jobs
+        self._last_said, self._say = "", say
 
     def run(self, stop: Event, *, once: bool = False) -> None:
         """Ask until ``stop`` is set or, if ``once``, until one job has come to its end.
@@ -42,55 +42,57 @@ class Pusher:
             except NetworkError as error:
                 if once and not isinstance(error, Interrupted):
                     raise
-                self._tell(f"{error} Trying again.")
+                self._say_once(f"{error} Trying again.")
             pauses.wait(stop.wait)
 
     def _visit(self, channel: Channel, stop: Event) -> str:
-        """Work on one task until it has come to its end, and say to which; nothing if we are to stop."""
+        """Work on one request until it has come to its end, and say to which; nothing if we are to stop."""
         pauses, before = Pauses(), ""
         while not stop.is_set():
-            task = channel.act("ask", Nothing(), Task)
-            state = self._close(channel, task) if task.received else self._bring(channel, task.request)
-            self._tell(f"job {task.request.job[:12]}: {state}")
+            assignment = channel.act("ask", Nothing(), Assignment)
+            state = (
+                self._close(channel, assignment) if assignment.received else self._bring(channel, assignment.request)
+            )
+            self._say_once(f"job {assignment.request.job[:12]}: {state}")
             if state != before:
                 pauses.again()
                 before = state
             if state in {"done", "refused", "failed"}:
-                return f"{task.request.job} {state}"
+                return f"{assignment.request.job} {state}"
             pauses.wait(stop.wait)
         return ""
 
     def _bring(self, channel: Channel, request: Request) -> str:
         """Answer a request, and bring what was asked for if it is ready."""
         answer = self._answer(request)
-        task = channel.act("answer", answer, Task)
-        if answer.state != "ready" or task.received or answer.size is None or answer.sha256 is None:
+        assignment = channel.act("answer", answer, Assignment)
+        if answer.state != "ready" or assignment.received or answer.size is None or answer.sha256 is None:
             return answer.state
-        path = self._desk.hand_out(self._member, Fetch(what=request.kind, job=request.job, offset=task.offset))
-        facts = {"job": request.job, "size": answer.size, "sha256": answer.sha256, "offset": task.offset}
+        path = self._jobs.hand_out(self._member, Fetch(what=request.kind, job=request.job, offset=assignment.offset))
+        facts = {"job": request.job, "size": answer.size, "sha256": answer.sha256, "offset": assignment.offset}
         channel.deliver(Delivery(what=request.kind, **facts), path)
         return "brought"
 
     def _answer(self, request: Request) -> Answer:
         try:
-            return self._desk.answer(self._member, request)
+            return self._jobs.answer(self._member, request)
         except (IdentityError, NetworkError) as error:
             return Answer(job=request.job, state="refused", reason=str(error), exit_code=1)
 
-    def _close(self, channel: Channel, task: Task) -> str:
+    def _close(self, channel: Channel, assignment: Assignment) -> str:
         """The answer has arrived: close the job, and take the model if there is one for us."""
-        job = task.request.job
-        self._desk.received(self._member, Receipt(job=job, sha256=str(task.received)))
-        if task.model is None:
-            return "done" if task.closed else "arrived"
-        if not self._desk.has_model(job, task.model):
-            incoming = self._desk.model(self._member, job, task.model)
+        job = assignment.request.job
+        self._jobs.received(self._member, Receipt(job=job, sha256=str(assignment.received)))
+        if assignment.model is None:
+            return "done" if assignment.closed else "arrived"
+        if not self._jobs.has_model(job, assignment.model):
+            incoming = self._jobs.model(self._member, job, assignment.model)
             channel.fetch(Fetch(what="model", job=job, offset=incoming.offset), incoming, lambda done: None)
-            self._desk.keep_model(self._member, job, incoming)
-        channel.act("received", Receipt(job=job, sha256=task.model.sha256), Nothing)
+            self._jobs.keep_model(self._member, job, incoming)
+        channel.act("received", Receipt(job=job, sha256=assignment.model.sha256), Nothing)
         return "done"
 
-    def _tell(self, text: str) -> None:
-        if text != self._said:
+    def _say_once(self, text: str) -> None:
+        if text != self._last_said:
             self._say(text)
-            self._said = text
+            self._last_said = text

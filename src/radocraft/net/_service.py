@@ -1,8 +1,8 @@
 """Our end for others to call: one Flight service with mutual TLS, the same for a peer and for the mailbox.
 
-What it does is up to its `Counter`: replies to messages, files it hands out and
-files it takes. A call goes through the door first; whatever then goes wrong is
-told in one sentence if it is ours, and in none if it is not.
+What it does is up to its `Handler`: replies to messages, files it hands out and
+files it takes. A call is authenticated first. An error raised on
+purpose is then reported in one sentence, any other without details.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import pyarrow.flight as fl
 
 from radocraft.errors import ContractMismatch, FileError, IdentityError, NetworkError, RadocraftError
+from radocraft.net._authentication import HEADERS, Authenticator, Headers
 from radocraft.net._chunks import SCHEMA, Busy, Incoming, cut
-from radocraft.net._door import HEADERS, Door, Headers
 from radocraft.net._identity import Identity
 from radocraft.net._members import Member
 from radocraft.net._messages import LONGEST, Delivery, Fetch, Message
@@ -26,7 +26,7 @@ from radocraft.net._metrics import Metrics, parse_port
 log = logging.getLogger("radocraft.net")
 
 
-class Counter(Protocol):
+class Handler(Protocol):
     """What a service does for those who are let in."""
 
     def reply(self, member: Member, kind: str, body: bytes) -> Message:
@@ -48,8 +48,10 @@ class Counter(Protocol):
 class Service(fl.FlightServerBase):  # type: ignore[misc]
     """Listens as soon as it is made, until `shutdown`."""
 
-    def __init__(self, listen: str, identity: Identity, door: Door, counter: Counter, metrics: Metrics) -> None:
-        self._door, self._counter, self._metrics = door, counter, metrics
+    def __init__(
+        self, listen: str, identity: Identity, authenticator: Authenticator, handler: Handler, metrics: Metrics
+    ) -> None:
+        self._authenticator, self._handler, self._metrics = authenticator, handler, metrics
         host, port = parse_port(listen)
         try:
             super().__init__(
@@ -67,43 +69,43 @@ class Service(fl.FlightServerBase):  # type: ignore[misc]
         with self._call(context, "message") as member:
             if action.body is None or action.body.size > LONGEST:
                 raise NetworkError(f"A message may have {LONGEST:,} bytes at most.")
-            reply = self._counter.reply(member, action.type, action.body.to_pybytes())
+            reply = self._handler.reply(member, action.type, action.body.to_pybytes())
         return iter([fl.Result(reply.encode())])
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         """A file that somebody fetches."""
         with self._call(context, "fetch") as member:
             fetch = Fetch.decode(ticket.ticket)
-            path = self._counter.hand_out(member, fetch)
+            path = self._handler.hand_out(member, fetch)
         return fl.GeneratorStream(SCHEMA, self._pieces(member, path, fetch.offset))
 
     def _pieces(self, member: Member, path: Path, offset: int) -> Iterator[Any]:
-        with self._call(None, "stream", member), self._door.stream(member):
+        with self._call(None, "stream", member), self._authenticator.stream(member):
             for batch in cut(path, offset):
                 yield batch
                 self._metrics.sent.inc(batch.nbytes)
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """A file that somebody delivers."""
-        with self._call(context, "delivery") as member, self._door.stream(member):
+        with self._call(context, "delivery") as member, self._authenticator.stream(member):
             delivery = Delivery.decode(descriptor.command or b"")
             if delivery.size > member.part_bytes:
                 raise NetworkError(f"A file of {delivery.size:,} bytes is more than {member.part_bytes:,}.")
-            incoming = self._counter.take_in(member, delivery)
+            incoming = self._handler.take_in(member, delivery)
             before = delivery.offset
             try:
                 for have in incoming.take((piece.data for piece in reader), delivery.offset):
                     self._metrics.received.inc(have - before)
                     before = have
-                self._counter.taken(member, delivery, incoming)
+                self._handler.taken(member, delivery, incoming)
             except (FileError, ContractMismatch) as error:
-                self._counter.not_taken(member, error)
+                self._handler.not_taken(member, error)
                 raise
 
     @contextmanager
     def _call(self, context: Any, kind: str, member: Member | None = None) -> Iterator[Member]:
         try:
-            yield member or self._door.enter(context)
+            yield member or self._authenticator.enter(context)
             self._metrics.calls.labels(kind, "ok").inc()
         except fl.FlightError:
             self._metrics.calls.labels(kind, "turned away").inc()

@@ -10,7 +10,7 @@ from radocraft.contract._contract import Contract
 from radocraft.gate._account import Spend
 from radocraft.gate._policy import Policy
 from radocraft.gate._release import Release
-from radocraft.net._desk import Work
+from radocraft.net._jobs import Work
 from radocraft.parts._part import Part
 from radocraft.sums._cells import Cells, assemble, encoded_sums
 

@@ -17,7 +17,7 @@ from radocraft.net._channel import Channel
 from radocraft.net._identity import Identity
 from radocraft.net._members import Member
 from radocraft.net._messages import Answer, Request
-from radocraft.net._station import Station
+from radocraft.net._peer import PeerNode
 from radocraft.peer._responder import Responder
 from radocraft.rows.engines._opening import open_source
 
@@ -28,7 +28,7 @@ class Live:
 
     world: World
     peer: str
-    station: Station
+    node: PeerNode
     port: int
 
     def call(self, who: str = "collector", name: str | None = None) -> Channel:
@@ -54,7 +54,7 @@ class Live:
         return [line.entry for line in Ledger(self.world.folder / self.peer / "ledger").lines()]
 
     def audit(self) -> list[dict[str, object]]:
-        return self.station.audit.chain.entries()
+        return self.node.audit.chain.entries()
 
 
 @contextmanager
@@ -64,8 +64,8 @@ def live(world: World, peer: str = "bank", metrics: str | None = None) -> Iterat
     own, table = Identity.read(where / "identity"), where / "table.parquet"
     policy, agreed = Policy.load(where / "policy.toml"), (world.contract,)
     work = Responder(peer, policy, agreed, lambda: open_source(table), "t", own.private)
-    with Station(own, peer, work, where / "jobs", metrics) as station:
-        yield Live(world, peer, station, station.serve("127.0.0.1:0"))
+    with PeerNode(own, peer, work, where / "jobs", metrics) as node:
+        yield Live(world, peer, node, node.serve("127.0.0.1:0"))
 
 
 def another(world: World, name: str, *, days: int = 365, authority: str = "authority") -> Path:

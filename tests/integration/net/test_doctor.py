@@ -19,7 +19,7 @@ def found(
 ) -> dict[str, str]:
     place = ("bank", to) if to else None
     return {
-        finding.check: f"{finding.verdict}: {finding.said}"
+        finding.check: f"{finding.verdict}: {finding.message}"
         for finding in examine(world.folder / who, place, world.folder / contract)
     }
 

@@ -32,8 +32,8 @@ from radocraft.net._collector import Collector
 from radocraft.net._identity import Identity
 from radocraft.net._members import Member
 from radocraft.net._messages import Fetch, Hello, Nothing, Request
+from radocraft.net._peer import PeerNode
 from radocraft.net._push import Pusher
-from radocraft.net._station import Station
 from radocraft.parts._part import Part
 
 
@@ -165,8 +165,8 @@ def many() -> Contract:
 def big_bank(world: World, many: Contract) -> Iterator[Live]:
     """A bank whose part has megabytes."""
     identity = Identity.read(world.folder / "bank" / "identity")
-    with Station(identity, "bank", ready(many), world.folder / "bank" / "jobs") as station:
-        yield Live(world, "bank", station, station.serve("127.0.0.1:0"))
+    with PeerNode(identity, "bank", ready(many), world.folder / "bank" / "jobs") as node:
+        yield Live(world, "bank", node, node.serve("127.0.0.1:0"))
 
 
 def gather(world: World, many: Contract, port: int, job: Path, said: list[str]) -> Path:
@@ -216,7 +216,7 @@ def mailbox(world: World, many: Contract, job: str = "job") -> Iterator[Collecto
 def pushing(world: World, bank: Live, port: int, said: list[str]) -> Iterator[None]:
     """The bank dials out, in a thread."""
     identity, stop = Identity.read(world.folder / "bank" / "identity"), Event()
-    pusher = Pusher(identity, Member(name="collector"), f"127.0.0.1:{port}", bank.station.desk, said.append)
+    pusher = Pusher(identity, Member(name="collector"), f"127.0.0.1:{port}", bank.node.jobs, said.append)
     thread = Thread(target=pusher.run, args=(stop,))
     thread.start()
     try:
@@ -308,7 +308,7 @@ def test_a_slow_reader_holds_back_only_itself(world: World) -> None:
         stack.callback(reader.cancel)
         first = reader.read_chunk()
         assert other.act("hello", Nothing(), Hello).name == "bank"
-        sent = float(bank.station.metrics.sent._value.get())
+        sent = float(bank.node.metrics.sent._value.get())
         assert sent < float(answer.size or 0) / 2, "the stream does not wait for its reader"
         second = other.flight.do_get(ticket, other._options(60))
         stack.callback(second.cancel)

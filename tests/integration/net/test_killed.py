@@ -15,8 +15,8 @@ from radocraft.ledger._chain import Chain
 from radocraft.ledger._ledger import Ledger
 from radocraft.net._audit import Audit
 from radocraft.net._chunks import sha256_of
-from radocraft.net._desk import Desk
 from radocraft.net._identity import Identity
+from radocraft.net._jobs import Jobs
 from radocraft.net._members import Member
 from radocraft.net._messages import Answer, Fetch, Receipt, Request
 from radocraft.net._metrics import Metrics
@@ -35,7 +35,7 @@ KILLED = """
     from tests.integration.net.test_killed import work
     from tests.integration.net.world import World
 
-    rooms = ("radocraft.files", "radocraft.ledger", "radocraft.net._audit", "radocraft.net._desk", "radocraft.peer")
+    rooms = ("radocraft.files", "radocraft.ledger", "radocraft.net._audit", "radocraft.net._jobs", "radocraft.peer")
     watched = {module.__file__ for name, module in sys.modules.items() if name.startswith(rooms)}
     root, request, kills = Path(sys.argv[1]), Request.decode(sys.argv[2].encode()), int(sys.argv[3])
 
@@ -80,20 +80,20 @@ def work(world: World, request: Request) -> Answer | None:
     agreed, table = (world.contract,), where / "table.parquet"
     responder = Responder("bank", policy, agreed, lambda: open_source(table), "t", own.private)
     jobs.mkdir(exist_ok=True)
-    desk = Desk(jobs, "bank", responder, Audit(jobs / "audit.log"), Metrics())
+    handling = Jobs(jobs, "bank", responder, Audit(jobs / "audit.log"), Metrics())
     try:
         if (jobs / request.job / "done.json").exists():
             return None
-        answer = desk.answer(ASKS, request)
+        answer = handling.answer(ASKS, request)
         if answer.state == "working":
-            desk._running[request.job].result()
-            answer = desk.answer(ASKS, request)
+            handling._running[request.job].result()
+            answer = handling.answer(ASKS, request)
         if answer.state == "ready":
-            desk.hand_out(ASKS, Fetch(what="part", job=request.job))
-            desk.received(ASKS, Receipt(job=request.job, sha256=str(answer.sha256)))
+            handling.hand_out(ASKS, Fetch(what="part", job=request.job))
+            handling.received(ASKS, Receipt(job=request.job, sha256=str(answer.sha256)))
         return answer
     finally:
-        desk.close()
+        handling.close()
 
 
 @pytest.mark.parametrize(("review", "kills"), [(False, 20), (True, 10)])

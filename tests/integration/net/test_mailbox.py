@@ -21,7 +21,7 @@ from radocraft.net._collection import Wanted
 from radocraft.net._collector import Collector
 from radocraft.net._identity import Identity
 from radocraft.net._members import Member
-from radocraft.net._messages import Answer, Delivery, Fetch, Nothing, Receipt, Task
+from radocraft.net._messages import Answer, Assignment, Delivery, Fetch, Nothing, Receipt
 from radocraft.parts._part import Part, _hash
 from radocraft.parts._sign import public_key
 
@@ -54,22 +54,22 @@ def part_of(world: World, peer: str, contract_text: str | None = None) -> Path:
 
 def bring(channel: Channel, job: str, path: Path) -> None:
     facts = {"job": job, "size": path.stat().st_size, "sha256": sha256_of(path)}
-    channel.act("answer", Answer(state="ready", **facts), Task)
+    channel.act("answer", Answer(state="ready", **facts), Assignment)
     put(channel, Delivery(what="part", **facts), [path.read_bytes()])
 
 
 def test_a_sound_part_counts_once(world: World, collector: Collector) -> None:
     with call(world, collector, "bank") as bank:
-        task = bank.act("ask", Nothing(), Task)
-        assert (task.request.peer, task.received, task.model) == ("bank", None, None)
+        assignment = bank.act("ask", Nothing(), Assignment)
+        assert (assignment.request.peer, assignment.received, assignment.model) == ("bank", None, None)
         path = part_of(world, "bank")
-        bring(bank, task.request.job, path)
-        assert bank.act("ask", Nothing(), Task).received == sha256_of(path)
+        bring(bank, assignment.request.job, path)
+        assert bank.act("ask", Nothing(), Assignment).received == sha256_of(path)
         assert (world.folder / "job" / "bank.part.parquet").read_bytes() == path.read_bytes()
         with pytest.raises(NetworkError, match="it has arrived"):
-            put(bank, Delivery(what="part", job=task.request.job, size=1, sha256="0" * 64), [b"x"])
+            put(bank, Delivery(what="part", job=assignment.request.job, size=1, sha256="0" * 64), [b"x"])
         with pytest.raises(NetworkError, match="no model to fetch"):
-            fetch_model(bank, task.request.job)
+            fetch_model(bank, assignment.request.job)
 
 
 def fetch_model(channel: Channel, job: str) -> None:
@@ -79,8 +79,8 @@ def fetch_model(channel: Channel, job: str) -> None:
 
 def test_anothers_job_and_anothers_part(world: World, collector: Collector) -> None:
     with call(world, collector, "bank") as bank, call(world, collector, "shop") as shop:
-        theirs = shop.act("ask", Nothing(), Task).request.job
-        mine = bank.act("ask", Nothing(), Task).request.job
+        theirs = shop.act("ask", Nothing(), Assignment).request.job
+        mine = bank.act("ask", Nothing(), Assignment).request.job
         path = part_of(world, "bank")
         for attempt in (
             lambda: bring(bank, theirs, path),
@@ -101,9 +101,9 @@ def test_a_stream_beside_another_may_try_again(world: World, collector: Collecto
     """A peer that was killed and is back before its old stream is noticed to be gone, or that is out of step."""
     path = part_of(world, "bank")
     with call(world, collector, "bank") as bank:
-        job = bank.act("ask", Nothing(), Task).request.job
+        job = bank.act("ask", Nothing(), Assignment).request.job
         facts = {"job": job, "size": path.stat().st_size, "sha256": sha256_of(path)}
-        bank.act("answer", Answer(state="ready", **facts), Task)
+        bank.act("answer", Answer(state="ready", **facts), Assignment)
         old = Incoming(world.folder / "job" / "bank.part.parquet", facts["size"], facts["sha256"])
         with old._alone(0), pytest.raises(Interrupted, match="in another stream"):
             put(bank, Delivery(what="part", **facts), [path.read_bytes()])
@@ -118,7 +118,7 @@ def test_a_changed_part_is_thrown_away(world: World, collector: Collector) -> No
     part = Part.read(path)
     replace(part, table=part.table.slice(1)).write(path)
     with call(world, collector, "bank") as bank:
-        job = bank.act("ask", Nothing(), Task).request.job
+        job = bank.act("ask", Nothing(), Assignment).request.job
         with pytest.raises(NetworkError, match="Tampered"):
             bring(bank, job, path)
         assert not list((world.folder / "job").glob("*.parquet*"))
@@ -135,7 +135,7 @@ def test_a_part_of_a_liar_is_thrown_away_with_the_reason(world: World, collector
     digest = _hash(((name, lie.column(name)) for name in lie.column_names), part.metadata)
     replace(part, table=lie, metadata={**part.metadata, "hash": digest}).write(path)
     with call(world, collector, "bank") as bank:
-        job = bank.act("ask", Nothing(), Task).request.job
+        job = bank.act("ask", Nothing(), Assignment).request.job
         with pytest.raises(NetworkError, match="FileError"):
             bring(bank, job, path)
     assert not list((world.folder / "job").glob("*.parquet*"))
@@ -177,7 +177,7 @@ def test_noise_and_a_hundred_half_open_connections(world: World, collector: Coll
             opened.append(socket.create_connection(("127.0.0.1", int(collector.port or 0)), timeout=10))
             opened[-1].sendall(noise.choice([b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\n", noise.randbytes(9)]))
         with call(world, collector, "bank") as bank:
-            bring(bank, bank.act("ask", Nothing(), Task).request.job, part_of(world, "bank"))
+            bring(bank, bank.act("ask", Nothing(), Assignment).request.job, part_of(world, "bank"))
     finally:
         for raw in opened:
             raw.close()
@@ -186,7 +186,7 @@ def test_noise_and_a_hundred_half_open_connections(world: World, collector: Coll
 
 def test_who_was_not_asked_is_not_let_in(world: World, collector: Collector) -> None:
     with call(world, collector, "insurer") as insurer, pytest.raises(IdentityError, match="not among those"):
-        insurer.act("ask", Nothing(), Task)
+        insurer.act("ask", Nothing(), Assignment)
 
 
 def test_a_folder_of_another_job(world: World, collector: Collector) -> None:

@@ -23,7 +23,7 @@ def get(port: int | None, path: str) -> tuple[int, str]:
 
 def test_metrics_count_calls_jobs_bytes_and_refusals(world: World) -> None:
     with live(world, metrics="127.0.0.1:0") as bank:
-        port = bank.station.metrics_port
+        port = bank.node.metrics_port
         assert get(port, "/health") == (200, "ok\n")
         with bank.call() as channel:
             assert bank.ask(channel, bank.request()).state == "ready"

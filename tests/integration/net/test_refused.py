@@ -335,7 +335,7 @@ def test_noise_on_the_port(bank: Live) -> None:
 
 
 def test_noise_from_a_member(bank: Live) -> None:
-    """Behind the door: messages that are not ours, and HTTP inside TLS."""
+    """After authentication: messages that are not ours, and HTTP inside TLS."""
     noise, mine = random.Random(1), bank.world.folder / "collector"
     flight, token = bare(bank, mine), Identity.read(mine).token
     sound = json.loads(bank.request().encode())

@@ -39,7 +39,7 @@ _CLOSED = "The job is done: its answer has arrived, and nothing is sent twice."
 
 
 class Work(Protocol):
-    """What answers a request; it is given to the desk from outside, since nothing here may reach a row."""
+    """What makes the answer to a request; the caller brings it, since nothing here may reach a row."""
 
     @property
     def contracts(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class Work(Protocol):
         """Make the answer and write it to ``output``, or put it beside that for review; with a model, of its scores."""
 
 
-class Desk:
+class Jobs:
     """All jobs of one peer."""
 
     def __init__(self, folder: Path, peer: str, work: Work, audit: Audit, metrics: Metrics) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 
 
-class Allowance:
+class RateLimit:
     """So many times a minute, as many at once.
 
     Examples

@@ -14,18 +14,18 @@ from typing import Any
 
 import pyarrow.flight as fl
 
-from radocraft.net._allowance import Allowance
 from radocraft.net._audit import Audit
 from radocraft.net._identity import Claim, Identity, digest
 from radocraft.net._members import Member
 from radocraft.net._metrics import Metrics
+from radocraft.net._rate_limit import RateLimit
 from radocraft.net._revoked import Revoked
 
 HEADERS = "headers"
 
 
 class Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Keeps the token of a call for the door."""
+    """Keeps the token of a call for the `Authenticator`."""
 
     def start_call(self, info: Any, headers: dict[str, list[str]]) -> Token:
         """Called by Flight before each call."""
@@ -41,18 +41,18 @@ class Token(fl.ServerMiddleware):  # type: ignore[misc]
         self.text = text
 
 
-class Door:
+class Authenticator:
     """Checks every call of one service."""
 
     def __init__(self, identity: Identity, members: dict[str, Member], audit: Audit, metrics: Metrics) -> None:
         self._members, self._audit, self._metrics = members, audit, metrics
         self._revoked = Revoked(identity.folder / "revoked.pem", identity.authority)
-        self._calls = {name: Allowance(member.calls_per_minute) for name, member in members.items()}
+        self._calls = {name: RateLimit(member.calls_per_minute) for name, member in members.items()}
         self._streams = dict.fromkeys(members, 0)
         self._lock = Lock()
 
     def enter(self, context: Any) -> Member:
-        """The member who calls, or a refusal that the caller is told in one sentence."""
+        """The member who calls, or a refusal that gives the caller its reason in one sentence."""
         said = context.peer_identity().decode(errors="replace")
         claim, token = Claim.read(said), context.get_middleware(HEADERS).text
         if claim.serial is not None and claim.serial in self._revoked.serials():
@@ -82,7 +82,7 @@ class Door:
             with self._lock:
                 self._streams[member.name] -= 1
 
-    def _refuse(self, who: str, short: str, told: str) -> Exception:
+    def _refuse(self, who: str, short: str, message: str) -> Exception:
         self._metrics.turned_away.labels(short).inc()
         self._audit.turned_away(who, short)
-        return fl.FlightUnauthenticatedError(told)  # type: ignore[no-any-return]
+        return fl.FlightUnauthenticatedError(message)  # type: ignore[no-any-return]
