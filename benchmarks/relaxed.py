@@ -29,8 +29,8 @@ from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
 from radocraft.gate import Noise, Policy, release
 from radocraft.learning._blocks import Blocks, merge_cells
+from radocraft.learning._forecast import Forecast
 from radocraft.learning._matching import USUAL_CAUTION, fit_matching
-from radocraft.learning._outcome import Outcome
 from radocraft.parts import Part
 from radocraft.research.study._domains import DOMAINS, file_of, load_table, read_csv
 from radocraft.research.study._scenarios import FeatureSplit, Scenario, agree_edges, code_shared, split_features
@@ -126,7 +126,7 @@ def classes() -> Iterator[str]:
             blocks = cell.blocks(told, labels, policy=Policy.exact(5))
             fit = fit_matching(blocks, USUAL_CAUTION)
             scores = cell.design(blocks, test) @ fit.theta
-            odds = Outcome.of(blocks, fit).odds()
+            odds = Forecast.of(blocks, fit).odds()
             assert odds is not None
             likely, largest = (
                 np.mean(pick + 1 != labels[test]) for pick in (odds.chosen(scores), scores.argmax(axis=1))
@@ -292,7 +292,7 @@ def _right(cell: Cell, ranking: Ranking, labels: Ints) -> tuple[float, float]:
 
 def _error(cell: Cell, blocks: Blocks, labels: Ints, test: Ints) -> float:
     fit = fit_matching(blocks, USUAL_CAUTION)
-    odds = Outcome.of(blocks, fit).odds()
+    odds = Forecast.of(blocks, fit).odds()
     assert odds is not None
     return float(np.mean((odds.log_odds(cell.design(blocks, test) @ fit.theta) > 0) != (labels[test] > 0)))
 

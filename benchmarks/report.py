@@ -17,7 +17,7 @@ import pyarrow as pa
 from playwright.sync_api import sync_playwright
 
 from radocraft import Contract, Model, learn, share
-from radocraft.model._record import BlockTable, Coefficient
+from radocraft.model._fields import BlockTable, Coefficient
 from radocraft.pages._report import write_report
 
 FEATURES, BLOCKS, CODES = 200, 50_000, 29

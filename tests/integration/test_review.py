@@ -19,7 +19,7 @@ from tests.integration.test_cli import example, flat, run  # noqa: F401
 from radocraft.gate import epsilon_of
 from radocraft.ledger._chain import FIRST
 from radocraft.ledger._ledger import Ledger
-from radocraft.pages._review import Form, review_page
+from radocraft.pages._review import ReviewForm, review_page
 from radocraft.parts._part import Part
 from radocraft.peer._pending import Pending
 
@@ -232,7 +232,7 @@ def test_a_release_of_an_epsilon_shows_its_budget_and_stops_when_it_is_spent(pee
     assert seen["head"] == FIRST
     assert seen["budget"]["before"].startswith("0 releases, together epsilon 0 ")
     assert seen["budget"]["remains"] == "epsilon 1 of 5 at delta 1e-06"
-    page = review_page(Pending.read(pending(peer)), Form("secret"), "nonce")
+    page = review_page(Pending.read(pending(peer)), ReviewForm("secret"), "nonce")
     assert "spent before 0%" in page
     assert "this release 80%" in page
     assert "left for life 20%" in page

@@ -12,8 +12,8 @@ from radocraft.errors import ContractError, LearnError, MissingColumn
 from radocraft.gate._noise import Noise
 from radocraft.learning._blocks import merge
 from radocraft.learning._completion import complete
+from radocraft.learning._forecast import Forecast
 from radocraft.learning._matching import Ridge, fit_matching
-from radocraft.learning._outcome import Outcome
 from radocraft.sums._adjusted import Groups, Trust, adjusted
 from radocraft.sums._cells import Cells
 from radocraft.sums._proportions import laplacian_means, mean_map, proportions, spread, with_labels
@@ -176,8 +176,8 @@ def test_what_to_expect_knows_that_sums_are_estimated():
     doubt = float(fit.known.doubtful(fit.theta))
     assert doubt > 0
     assert complete(merge(parts_of(table, ALL), ALL)).doubt is None
-    outcome = Outcome.of(told, fit)
-    population, estimate = outcome.populations[0], outcome.estimate()
+    forecast = Forecast.of(told, fit)
+    population, estimate = forecast.populations[0], forecast.estimate()
     moved = population.scores - population.scores_at(1.0)
     np.testing.assert_allclose(moved, 2.0 * doubt / population.kept * population.targets)
     assert estimate.outlooks[-1].error > estimate.outlooks[0].error

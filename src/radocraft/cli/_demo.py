@@ -45,7 +45,7 @@ def demo(as_json: Json = False) -> None:
 
 def _plain(world: World) -> dict[str, object]:
     results: dict[str, object] = {name: asdict(result) for name, result in world.results.items()}
-    return {**results, "left": [asdict(left) for left in world.left]}
+    return {**results, "sent": [asdict(sent) for sent in world.sent]}
 
 
 def _print_world(world: World) -> None:
@@ -56,9 +56,9 @@ def _print_world(world: World) -> None:
         moved = size(result.bytes) if result.bytes else "-"
         grid.add_row(_NAMES[name], f"{result.error:.1%}", f"{result.auc:.3f}", moved, style=style)
     out.print(grid)
-    for left in world.left:
+    for sent in world.sent:
         out.print(
-            f"  {left.peer} holds {left.rows:,} rows ({size(left.table_bytes)}); what left: "
-            f"sums of {left.cells} cells ({size(left.part_bytes)})"
+            f"  {sent.peer} holds {sent.rows:,} rows ({size(sent.table_bytes)}); what left: "
+            f"sums of {sent.cells} cells ({size(sent.part_bytes)})"
         )
     out.print()

@@ -12,7 +12,7 @@ from rich.table import Table
 from radocraft.cli._outlook import print_score_model
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.contract import Number
-from radocraft.model import Estimate, Explanation, Model, Outlook, ScoreModel, Validated, Weight, gain_of, load_model
+from radocraft.model import Estimate, Explanation, Model, Outlook, ScoreModel, Validation, Weight, gain_of, load_model
 from radocraft.model import explain as explain_model
 from radocraft.pages import each, signed
 
@@ -123,7 +123,7 @@ def print_certificate(model: Model) -> None:
         out.print(f"From counts of scores at every peer: {_quality(second)}.")
 
 
-def _quality(told: Estimate | Outlook | Validated) -> str:
+def _quality(told: Estimate | Outlook | Validation) -> str:
     if told.r2 is not None:
         return f"a root mean square error of {told.error:.4g} (R² {told.r2:.3f})"
     return f"an error of {told.error:.1%} (AUC {told.auc:.3f})"

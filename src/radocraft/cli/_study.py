@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from radocraft.cli._terminal import Json, err, out, print_json, progress
 from radocraft.research import (
     PRESETS,
-    Line,
+    SummaryRow,
     closest_choices,
     draw_figures,
     preset_named,
@@ -83,15 +83,15 @@ def summary(
         out.print(domain_table(group) if by_domain else algorithm_table(group))
 
 
-def by_title(lines: list[Line]) -> dict[str, list[Line]]:
+def by_title(lines: list[SummaryRow]) -> dict[str, list[SummaryRow]]:
     """Lines of the same settings together, under those settings in words."""
-    groups: dict[str, list[Line]] = {}
+    groups: dict[str, list[SummaryRow]] = {}
     for line in lines:
         groups.setdefault(title_of(line), []).append(line)
     return groups
 
 
-def algorithm_table(lines: list[Line]) -> Table:
+def algorithm_table(lines: list[SummaryRow]) -> Table:
     """One row for every algorithm."""
     table = Table(Column("algorithm", no_wrap=True), box=MARKDOWN)
     for name in ("beats all peers", "mean Δ", "q", "gap to oracle", "level with oracle", "error", "AUC"):
@@ -114,7 +114,7 @@ _WIDE = 90
 _SHOWN = ("best peer", "zip", "drl", "matching 0", "matching 0.25", "oracle")
 
 
-def domain_table(lines: list[Line]) -> Table:
+def domain_table(lines: list[SummaryRow]) -> Table:
     """One row for every domain: mean errors, and in how many cells matching at the default caution beats all peers."""
     table = Table(Column("domain", no_wrap=True), box=MARKDOWN)
     shown = [*_SHOWN, *({"splink"} & {line.name for line in lines})]
@@ -128,7 +128,7 @@ def domain_table(lines: list[Line]) -> Table:
     return table
 
 
-def title_of(line: Line) -> str:
+def title_of(line: SummaryRow) -> str:
     """The settings of a group in words."""
     group = line.group
     share = {"duplicates": "p_s", "one-peer": "p_s", "random": "eta"}.get(str(group["setting"]))

@@ -48,8 +48,8 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Left:
-    """What left one peer, beside what it holds."""
+class Sent:
+    """What one peer sent, beside what it holds."""
 
     peer: str
     rows: int
@@ -61,12 +61,12 @@ class Left:
 
 @dataclass(frozen=True)
 class World:
-    """One experiment: results by method, and what left each peer."""
+    """One experiment: results by method, and what each peer sent."""
 
     name: str
     title: str
     results: dict[str, Result]
-    left: tuple[Left, ...]
+    sent: tuple[Sent, ...]
 
 
 @one_thread
@@ -96,25 +96,25 @@ def _wine(progress: Progress) -> World:
 def _bank_and_insurer(customers: int, progress: Progress) -> World:
     progress("bank and insurer", 0, 0)
     people, new = example_people(customers, seed=0), example_people(NEW_CUSTOMERS, seed=1)
-    results, left = contest(Contract.parse(CONTRACT), people, new, seed=0, policy=Policy())
+    results, sent = contest(Contract.parse(CONTRACT), people, new, seed=0, policy=Policy())
     title = f"bank and insurer: {customers:,} customers, 2 shared features, sums with noise"
-    return World("bank_and_insurer", title, ranked(results), left)
+    return World("bank_and_insurer", title, ranked(results), sent)
 
 
 def contest(
     contract: Contract, people: pa.Table, new: pa.Table, seed: int, policy: Policy
-) -> tuple[dict[str, Result], tuple[Left, ...]]:
+) -> tuple[dict[str, Result], tuple[Sent, ...]]:
     """All methods, and every peer alone, on one joined table that nobody holds, tested on new people."""
     tables = deal(contract, people, np.random.default_rng(seed))
     parts = [share(table, contract, peer, policy=policy) for peer, table in tables.items()]
-    left = tuple(_left(part, tables[part.peer]) for part in parts)
+    sent = tuple(_sent(part, tables[part.peer]) for part in parts)
     labels = signs(contract, new)
-    moved, sent = sum(one.table_bytes for one in left), sum(one.part_bytes for one in left)
+    moved, part_bytes = sum(peer.table_bytes for peer in sent), sum(peer.part_bytes for peer in sent)
     results = baselines(contract, tables, people, new, moved)
     for method in ("drl", "matching"):
         scores = learn(parts, contract, method=method).predict(new).score
-        results[method] = Result(error_rate(scores, labels), auc(scores, labels), sent)
-    return results, left
+        results[method] = Result(error_rate(scores, labels), auc(scores, labels), part_bytes)
+    return results, sent
 
 
 def baselines(
@@ -186,11 +186,11 @@ def wine_contract(names: list[str], values: Floats) -> Contract:
     return Contract.model_validate({"name": "wine", "label": label, "shared": shared, "peers": peers})
 
 
-def _left(part: Part, table: pa.Table) -> Left:
+def _sent(part: Part, table: pa.Table) -> Sent:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     rolled = part.metadata["policy"]["rolled_up"]
-    return Left(part.peer, table.num_rows, int(sink.getvalue().size), part.table.num_rows, part.nbytes, rolled)
+    return Sent(part.peer, table.num_rows, int(sink.getvalue().size), part.table.num_rows, part.nbytes, rolled)
 
 
 def _average(results: list[Result]) -> Result:

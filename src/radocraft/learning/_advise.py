@@ -20,8 +20,8 @@ from radocraft.arrays import Ints, one_thread
 from radocraft.contract import Contract
 from radocraft.learning._blocks import Blocks, join_cells, merge
 from radocraft.learning._fit import Fit
+from radocraft.learning._forecast import Forecast
 from radocraft.learning._matching import USUAL_CAUTION, Ridge, fit_matching
-from radocraft.learning._outcome import Outcome
 from radocraft.parts import Part
 from radocraft.progress import Progress, quiet
 from radocraft.sums import ROLLED, Cells
@@ -107,7 +107,7 @@ def _try(keys: tuple[str, ...], finest: Blocks, reference: Fit, caution: float) 
         smallest=int(rows.min()),
         typical=int(np.median(rows)),
         loss=Ridge(reference.known, 0.0).loss(theta, 0.0),
-        error=Outcome.of(finest, judged).estimate().error,
+        error=Forecast.of(finest, judged).estimate().error,
     )
 
 

@@ -27,8 +27,9 @@ from radocraft.contract import TwoValues
 from radocraft.errors import LearnError
 from radocraft.learning._blocks import Blocks
 from radocraft.learning._completion import complete
-from radocraft.learning._fit import Fit, Layout, Tuning
+from radocraft.learning._fit import Fit, Layout
 from radocraft.learning._losses import m_loss_of
+from radocraft.model import Tuning
 
 GAMMAS = (0.01, 1.0, 100.0)
 _FOLDS = 10
@@ -128,4 +129,5 @@ def cross_validate(folds: list[Rados], layout: Layout) -> Tuning:
         gamma = weighted(layout, candidate)
         losses = [out.loss(rest.minimiser(gamma), gamma) for out, rest in zip(folds, kept, strict=False)]
         scores.append(float(np.mean(losses)) if losses else 0.0)
-    return Tuning("cross-validation over rados", GAMMAS[int(np.argmin(scores))], GAMMAS, tuple(scores))
+    chosen = GAMMAS[int(np.argmin(scores))]
+    return Tuning(method="cross-validation over rados", chosen=chosen, candidates=GAMMAS, scores=tuple(scores))

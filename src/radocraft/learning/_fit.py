@@ -11,6 +11,7 @@ import numpy as np
 
 from radocraft.arrays import Floats, Ints
 from radocraft.learning._blocks import Blocks
+from radocraft.model import Tuning
 
 if TYPE_CHECKING:
     from radocraft.learning._completion import Completion
@@ -68,17 +69,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """How the strength of the regularisation was chosen: every candidate with its score, lowest best."""
-
-    method: str
-    chosen: float
-    candidates: tuple[float, ...]
-    scores: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Validation:
+class LinkedTest:
     """How candidates did on linked rows: the winner's loss and scores, the rows' labels, and every candidate's loss."""
 
     rows: int
@@ -107,7 +98,7 @@ class Fit:
     freedom: float
     losses: dict[str, float] = field(default_factory=dict)
     peer_losses: dict[str, float] = field(default_factory=dict)
-    validation: Validation | None = None
+    validation: LinkedTest | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -16,12 +16,12 @@ from radocraft.errors import LearnError
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._differences import compare_peers, compare_with_all, warning
 from radocraft.learning._drl import fit_drl
-from radocraft.learning._fit import Fit, Validation
+from radocraft.learning._fit import Fit, LinkedTest
+from radocraft.learning._forecast import Forecast
 from radocraft.learning._linked import fit_linked
 from radocraft.learning._linked_rows import read_linked
 from radocraft.learning._matching import fit_matching
 from radocraft.learning._metrics import auc
-from radocraft.learning._outcome import Outcome
 from radocraft.learning._scores import learn_scores
 from radocraft.model import (
     Certificate,
@@ -32,8 +32,7 @@ from radocraft.model import (
     Odds,
     Origin,
     ScoreModel,
-    Tuned,
-    Validated,
+    Validation,
     Weight,
     plain,
 )
@@ -179,13 +178,13 @@ class Arrived:
 
 def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
     """The model of a fit, with all a reader of its file needs to know."""
-    outcome = Outcome.of(blocks, fit)
-    odds = outcome.odds()
+    forecast = Forecast.of(blocks, fit)
+    odds = forecast.odds()
     by_peer = {one.origin.peer: one for one in arrived}
     centre, scale = blocks.label_units
     intercept = centre + scale * (fit.theta[0] if fit.layout.intercept else np.zeros_like(fit.theta[0]))
-    coefficients = tuple(_coefficients(blocks, fit, outcome.spread()))
-    differences, effects = tuple(compare_peers(blocks)), outcome.effects()
+    coefficients = tuple(_coefficients(blocks, fit, forecast.spread()))
+    differences, effects = tuple(compare_peers(blocks)), forecast.effects()
     return Model(
         method=fit.method,
         settings=fit.settings,
@@ -195,14 +194,14 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
         coefficients=coefficients,
         constants={cells.peer: cells.constants for cells in blocks.cells if cells.constants},
         odds=odds,
-        estimate=outcome.estimate(),
+        estimate=forecast.estimate(),
         certificate=_certificate(blocks, fit) if fit.losses else None,
-        tuning=Tuned(**vars(fit.tuning)) if fit.tuning else None,
-        validation=_validated(fit.validation, odds, blocks) if fit.validation else None,
-        privacy=outcome.noise(_private(by_peer[peer].origin for peer in blocks.peers)),
+        tuning=fit.tuning,
+        validation=_validation(fit.validation, odds, blocks) if fit.validation else None,
+        privacy=forecast.noise(_private(by_peer[peer].origin for peer in blocks.peers)),
         learned_from=tuple(by_peer[peer].origin for peer in blocks.peers),
         effects=effects,
-        blocks=outcome.table(),
+        blocks=forecast.table(),
         differences=differences,
         population=tuple(compare_with_all(blocks)),
         notes=(*fit.notes, *filter(None, map(warning, differences)), *_notes(blocks, by_peer, effects)),
@@ -241,19 +240,19 @@ def _coefficients(blocks: Blocks, fit: Fit, spread: Floats) -> Iterator[Coeffici
         )
 
 
-def _validated(validation: Validation, odds: Odds | None, blocks: Blocks) -> Validated:
-    scores, rows, label = validation.scores, validation.rows, blocks.contract.label
-    compared = tuple(Compared(kind=k, value=v, loss=loss) for k, v, loss in validation.compared)
+def _validation(test: LinkedTest, odds: Odds | None, blocks: Blocks) -> Validation:
+    scores, rows, label = test.scores, test.rows, blocks.contract.label
+    compared = tuple(Compared(kind=k, value=v, loss=loss) for k, v, loss in test.compared)
     if odds is None or isinstance(label, Number):
-        off = float(np.mean((validation.targets - scores) ** 2))
-        error, r2 = blocks.label_units[1] * off**0.5, 1.0 - off / float(np.var(validation.targets))
-        return Validated(rows=rows, loss=validation.loss, error=error, r2=r2, compared=compared)
+        off = float(np.mean((test.targets - scores) ** 2))
+        error, r2 = blocks.label_units[1] * off**0.5, 1.0 - off / float(np.var(test.targets))
+        return Validation(rows=rows, loss=test.loss, error=error, r2=r2, compared=compared)
     given = np.array(label.codes)[odds.chosen(scores)]
-    columns = zip(scores.reshape(rows, -1).T, label.targets(validation.labels).reshape(rows, -1).T, strict=True)
-    return Validated(
+    columns = zip(scores.reshape(rows, -1).T, label.targets(test.labels).reshape(rows, -1).T, strict=True)
+    return Validation(
         rows=rows,
-        loss=validation.loss,
-        error=float(np.mean(given != validation.labels)),
+        loss=test.loss,
+        error=float(np.mean(given != test.labels)),
         auc=float(np.nanmean([auc(column, target) for column, target in columns])),
         compared=compared,
     )

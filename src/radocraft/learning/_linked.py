@@ -22,7 +22,7 @@ from radocraft.arrays import Floats, Ints
 from radocraft.errors import LearnError
 from radocraft.learning._blocks import Blocks
 from radocraft.learning._completion import Completion, complete
-from radocraft.learning._fit import Fit, Validation
+from radocraft.learning._fit import Fit, LinkedTest
 from radocraft.learning._matching import Ridge, describe, generalised_cross_validation
 from radocraft.learning._products import coordinates
 
@@ -71,7 +71,7 @@ def fit_linked(blocks: Blocks, linked: LinkedRows, alpha: float | None = None) -
     else:
         theta = thetas[CAUTIONS.index(value)]
     compared = tuple((name, at, loss) for (name, at, _), loss in zip(trials, losses, strict=True))
-    validation = Validation(len(linked), min(losses), scores, linked.labels, linked.targets, compared)
+    validation = LinkedTest(len(linked), min(losses), scores, linked.labels, linked.targets, compared)
     return describe(problem, theta, blocks, settings={kind: value}, tuning=tuning, validation=validation)
 
 

@@ -47,8 +47,9 @@ from radocraft.arrays import Floats
 from radocraft.errors import LearnError
 from radocraft.learning._blocks import Blocks
 from radocraft.learning._completion import DEVIATIONS, Completion, complete
-from radocraft.learning._fit import Fit, Tuning, Validation
+from radocraft.learning._fit import Fit, LinkedTest
 from radocraft.learning._relation import largest_correlation, same_people
+from radocraft.model import Tuning
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
 USUAL_CAUTION = 0.25
@@ -90,7 +91,7 @@ def describe(
     *,
     settings: dict[str, float],
     tuning: Tuning | None,
-    validation: Validation | None = None,
+    validation: LinkedTest | None = None,
 ) -> Fit:
     """A fit with its losses: expected, guaranteed, and each peer's own if it holds the label."""
     return Fit(
@@ -230,7 +231,8 @@ def generalised_cross_validation(known: Completion) -> Tuning:
     spectrum = Spectrum.of(known)
     alphas = tuple(alpha for alpha in ALPHAS if alpha >= known.noise) or ALPHAS[-1:]
     scores = tuple(spectrum.score(alpha, known.total) for alpha in alphas)
-    return Tuning("generalised cross-validation", alphas[int(np.argmin(scores))], alphas, scores)
+    chosen = alphas[int(np.argmin(scores))]
+    return Tuning(method="generalised cross-validation", chosen=chosen, candidates=alphas, scores=scores)
 
 
 def solve_positive(system: Floats, target: Floats) -> Floats:

@@ -76,7 +76,7 @@ def largest_correlation(blocks: Blocks, known: Completion, theta: Floats) -> flo
     return max(found, default=1.0)
 
 
-def _largest(left: Left, deviations: Floats, inside: float) -> float:
+def _largest(left: Residuals, deviations: Floats, inside: float) -> float:
     unseen = 1.0 - left.people / inside
     if unseen > _UNSEEN:
         return 1.0
@@ -91,7 +91,7 @@ def _largest(left: Left, deviations: Floats, inside: float) -> float:
 
 
 @dataclass
-class Left:
+class Residuals:
     """Running sums of what a fit leaves over: weighted products of the peers' rests, people, and w_b^2 h_b."""
 
     products: Floats
@@ -108,12 +108,12 @@ class Left:
         self.squares += float(weights**2 @ left)
 
 
-def left_over(blocks: Blocks, known: Completion, theta: Floats) -> list[Left]:
+def left_over(blocks: Blocks, known: Completion, theta: Floats) -> list[Residuals]:
     """What the fits of every model, a column of ``theta``, leave over."""
     peers, count, targets = len(blocks.cells), theta.shape[1], known.r.size // len(known.r)
     shared = slice(0, known.layout.shared.stop)
     told = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
-    fits, out = fits_by_label(blocks, known, told, theta), [Left(np.zeros((peers, peers))) for _ in range(count)]
+    fits, out = fits_by_label(blocks, known, told, theta), [Residuals(np.zeros((peers, peers))) for _ in range(count)]
     for piece in blocks.pieces():
         carriers, others = columns_of(piece, known, told, theta)
         for label, fit in fits.items():

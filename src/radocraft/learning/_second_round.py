@@ -26,7 +26,6 @@ from radocraft.model import (
     Model,
     Odds,
     Outlook,
-    Record,
     Reliability,
     bin_width,
     check_single,
@@ -80,7 +79,7 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
     return model.model_copy(update={"odds": odds, "second_round": found})
 
 
-def spread(model: Record, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
+def spread(model: Model, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
     """Edges of a grid, and how scores are spread over it under each label: block means and all peers, convolved."""
     means = np.sum([contributions(model, peer) for peer in model.peers], axis=0)
     widths = {peer: bin_width(model, peer) for peer in model.peers}

@@ -4,9 +4,7 @@ In comes what was learned, or a file; out go scores for a table, reasons for the
 """
 
 from radocraft.model._explanation import Explanation, explain, sentence
-from radocraft.model._model import Model, load_model, predict
-from radocraft.model._output import write_joined, write_scores, write_table
-from radocraft.model._record import (
+from radocraft.model._fields import (
     BlockTable,
     Certificate,
     Coefficient,
@@ -14,19 +12,20 @@ from radocraft.model._record import (
     Difference,
     Estimate,
     Gate,
-    Noise,
+    NoiseCost,
     Odds,
     Origin,
     Outlook,
-    Record,
     Reliability,
     Seen,
-    Tuned,
-    Validated,
+    Tuning,
+    Validation,
     Weight,
     number,
     plain,
 )
+from radocraft.model._model import Model, load_model, predict
+from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._scores import (
     ExpectedQuality,
     HeadWeights,
@@ -51,19 +50,18 @@ __all__ = [
     "Gate",
     "HeadWeights",
     "Model",
-    "Noise",
+    "NoiseCost",
     "Odds",
     "Origin",
     "Outlook",
-    "Record",
     "Relation",
     "Reliability",
     "ScoreModel",
     "ScoreOutlook",
     "Scores",
     "Seen",
-    "Tuned",
-    "Validated",
+    "Tuning",
+    "Validation",
     "Weight",
     "bin_width",
     "check_single",

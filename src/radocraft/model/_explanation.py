@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from radocraft.arrays import Ints
 from radocraft.contract import ANY, Contract
-from radocraft.model._record import Certificate, Coefficient, Record, Weight, plain
+from radocraft.model._fields import Certificate, Coefficient, Weight, plain
 from radocraft.sums import ROLLED
+
+if TYPE_CHECKING:
+    from radocraft.model._model import Model
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Explanation:
     privacy: str | None = None
 
 
-def explain(model: Record) -> Explanation:
+def explain(model: Model) -> Explanation:
     """Say what a model's scores are made of.
 
     Examples
@@ -111,7 +114,7 @@ def _bound(certificate: Certificate) -> str:
 class BlockShares(Sequence[BlockShare]):
     """Blocks of a model in some order, each put into words when it is asked for: there may be a million."""
 
-    model: Record
+    model: Model
     order: Ints
 
     def __len__(self) -> int:
@@ -127,7 +130,7 @@ class BlockShares(Sequence[BlockShare]):
         return _block(self.model, int(self.order[at]))
 
 
-def _block(model: Record, at: int) -> BlockShare:
+def _block(model: Model, at: int) -> BlockShare:
     blocks = model.blocks
     contributions = {"shared": blocks.shared[at], **{peer: values[at] for peer, values in blocks.peers.items()}}
     return BlockShare(

@@ -1,22 +1,57 @@
-"""The model: one file, with what is known about it, and all that can be done with it."""
+"""The model file: what was learned, from what, and how good it is. JSON, self-contained.
+
+A score is linear in the features as the contract encodes them::
+
+    score = intercept + sum over shared columns + sum over private columns of weight * value
+
+with ``value = (raw - centre) / scale`` for a number, 0 where it is missing. The
+file holds every weight in these standardised units and in the units of the raw
+column, the contract, a line on every part it was learned from, the losses, and
+per block the mean contribution of each peer. No sum of a peer's column is in it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
+import numpy as np
+from pydantic import Field, model_validator
+
+from radocraft.arrays import Floats, Ints
+from radocraft.contract import Constants, Contract, Value
 from radocraft.errors import FileError
+from radocraft.files import __version__, read_json, write_json
+from radocraft.model._checks import check_model
 from radocraft.model._explanation import Explanation, explain
-from radocraft.model._record import Record
+from radocraft.model._fields import (
+    BlockTable,
+    Certificate,
+    Coefficient,
+    Difference,
+    Estimate,
+    Frozen,
+    NoiseCost,
+    Odds,
+    Origin,
+    Seen,
+    Tuning,
+    Validation,
+    Weight,
+)
 from radocraft.model._scores import ScoreModel, predict_scores
 from radocraft.model._scoring import Scores
 from radocraft.model._scoring import predict as predict_columns
 from radocraft.rows import Scorer
 
+FORMAT: Literal[1] = 1
 
-class Model(Record):
+
+class Model(Frozen):
     """A learned classifier. `radocraft.learn` makes one; `save` and `load` keep it as a JSON file.
 
     Examples
@@ -28,6 +63,63 @@ class Model(Record):
     >>> model.predict(tables["bank"]).view
     ('bank',)
     """
+
+    format: Literal[1] = FORMAT
+    radocraft: str = __version__
+    created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    method: Literal["matching", "drl"]
+    settings: dict[str, float | str]
+    contract: Contract
+    intercept: Weight
+    raw_intercept: Weight
+    coefficients: tuple[Coefficient, ...]
+    constants: dict[str, Constants] = Field(default_factory=dict)
+    odds: Odds | None
+    estimate: Estimate
+    certificate: Certificate | None
+    tuning: Tuning | None
+    validation: Validation | None = None
+    privacy: NoiseCost | None = None
+    second_round: Estimate | None = None
+    learned_from: tuple[Origin, ...]
+    effects: dict[str, Weight]
+    blocks: BlockTable
+    differences: tuple[Difference, ...] = ()
+    population: tuple[Seen, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        check_model(self)
+        return self
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The peers it was learned from."""
+        return tuple(origin.peer for origin in self.learned_from)
+
+    @property
+    def classes(self) -> tuple[Value, ...]:
+        """The label's values: negative and positive, the classes in the contract's order; none if it is a number."""
+        return self.contract.label.values
+
+    @cached_property
+    def shared_weights(self) -> Floats:
+        """Weights of the shared columns, in the contract's order."""
+        return self.stacked([c.standardised for c in self.coefficients if c.peer is None])
+
+    def stacked(self, weights: list[Weight]) -> Floats:
+        """Weights as an array, with a second axis if there are several classes."""
+        return np.array(weights, dtype=np.float64).reshape(len(weights), *np.shape(self.intercept))
+
+    def of_peer(self, peer: str) -> tuple[Coefficient, ...]:
+        """The coefficients of a peer's private columns, in the contract's order."""
+        return tuple(c for c in self.coefficients if c.peer == peer)
+
+    @cached_property
+    def block_codes(self) -> Ints:
+        """Codes of the blocks as an array, one row each."""
+        return np.array(self.blocks.codes, dtype=np.int64).reshape(len(self.blocks.labels), len(self.contract.shared))
 
     def predict(self, data: Any) -> Scores:
         """Score a table; see `radocraft.predict`."""
@@ -43,6 +135,16 @@ class Model(Record):
 
         return to_sklearn(self)
 
+    def save(self, path: str | Path) -> None:
+        """Write the model to a JSON file, whole or not at all."""
+        write_json(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model file."""
+        remedy = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
+        return read_json(cls, path, "model", remedy)
+
 
 def load_model(path: str | Path) -> Model | ScoreModel:
     """Read a model file, of columns or of scores."""
@@ -57,7 +159,7 @@ def load_model(path: str | Path) -> Model | ScoreModel:
 
 
 def predict(
-    model: Record | ScoreModel, data: Any, on: str | None = None, scorers: Sequence[Scorer | str | Path] = ()
+    model: Model | ScoreModel, data: Any, on: str | None = None, scorers: Sequence[Scorer | str | Path] = ()
 ) -> Scores:
     """Score every row of a table.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 from radocraft.arrays import Floats
 from radocraft.errors import FileError
 from radocraft.files import writing
-from radocraft.model._record import Record
 from radocraft.model._scores import ScoreModel, predict_scores
 from radocraft.model._scoring import Scores, predict_batches
 from radocraft.progress import Progress, quiet
 from radocraft.rows import Scorer, Source, read_columns
+
+if TYPE_CHECKING:
+    from radocraft.model._model import Model
 
 _FORMULA = r"^[=+\-@\t\r]"
 _NUMBER = r"^[+\-]?[0-9]+(\.[0-9]*)?([eE][+\-]?[0-9]+)?$"
@@ -36,7 +38,7 @@ class Written:
 
 
 def write_scores(
-    model: Record, source: Source, path: Path, keep: tuple[str, ...] = (), progress: Progress = quiet
+    model: Model, source: Source, path: Path, keep: tuple[str, ...] = (), progress: Progress = quiet
 ) -> Written:
     """Score a table into a CSV or Parquet file with the columns score, probability and class, after those to keep.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -12,8 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from radocraft.arrays import Floats
 from radocraft.contract import Constants, Contract
-from radocraft.model._record import Record, number
+from radocraft.model._fields import number
 from radocraft.rows import View, checked_batches, open_source
+
+if TYPE_CHECKING:
+    from radocraft.model._model import Model
 
 
 class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,7 +66,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.vstack(out)
 
 
-def to_sklearn(model: Record) -> Pipeline:
+def to_sklearn(model: Model) -> Pipeline:
     """A fitted pipeline that needs the columns of every peer the model was learned from."""
     private = [c for c in model.coefficients if c.peer is not None]
     encoder = ContractEncoder(model.contract, model.peers, tuple(c.centre for c in private), model.constants)

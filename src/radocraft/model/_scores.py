@@ -18,27 +18,23 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from scipy.special import expit
 
 from radocraft.arrays import Floats, one_thread
 from radocraft.contract import Contract
 from radocraft.errors import LearnError
 from radocraft.files import __version__, read_json, write_json
-from radocraft.model._record import Origin
+from radocraft.model._checks import check_scores
+from radocraft.model._fields import Frozen, Origin
 from radocraft.model._scoring import Scores
 from radocraft.model._sheets import Peers, bring_together
-from radocraft.model._sound import check_scores
 from radocraft.rows import Scorer, open_source
 
 _REMEDY = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class HeadWeights(_Frozen):
+class HeadWeights(Frozen):
     """The formula for rows that have these peers' scores."""
 
     peers: tuple[str, ...]
@@ -51,7 +47,7 @@ class HeadWeights(_Frozen):
         return np.asarray(self.intercept + scores @ np.array(self.weights).reshape(-1) + self.signature * signature)
 
 
-class ExpectedQuality(_Frozen):
+class ExpectedQuality(Frozen):
     """Error rate, AUC and log loss to expect on new rows."""
 
     error: float
@@ -59,7 +55,7 @@ class ExpectedQuality(_Frozen):
     log_loss: float
 
 
-class Relation(_Frozen):
+class Relation(Frozen):
     """Correlation of the peers' scores inside label and signature, with standard errors, and how it is known."""
 
     correlation: tuple[tuple[float, ...], ...]
@@ -67,7 +63,7 @@ class Relation(_Frozen):
     source: Literal["linked groups", "assumed"]
 
 
-class ScoreOutlook(_Frozen):
+class ScoreOutlook(Frozen):
     """What to expect: here, and with every correlation two standard errors lower and higher.
 
     ``alone`` is each peer's score by itself, ``without`` the model that lacks one peer,
@@ -84,7 +80,7 @@ class ScoreOutlook(_Frozen):
     without: dict[str, ExpectedQuality] = Field(default_factory=dict)
 
 
-class ScoreModel(_Frozen):
+class ScoreModel(Frozen):
     """A model over peers' scores. `radocraft.learn` makes one from parts of scores; `save` and `load` keep it.
 
     Examples

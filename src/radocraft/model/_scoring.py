@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows, one_thread
-from radocraft.model._record import Record
 from radocraft.rows import Source, View, checked_batches, open_source
 from radocraft.sums import ROLLED
+
+if TYPE_CHECKING:
+    from radocraft.model._model import Model
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Scores:
         return np.asarray(self.chosen == 1)
 
     @classmethod
-    def of(cls, model: Record, score: Floats, view: tuple[str, ...]) -> Scores:
+    def of(cls, model: Model, score: Floats, view: tuple[str, ...]) -> Scores:
         """Probabilities and choices for these scores."""
         if model.odds is None:
             return cls(score, None, None, view)
@@ -52,7 +54,7 @@ class Scores:
 
 
 @one_thread
-def predict(model: Record, data: Any) -> Scores:
+def predict(model: Model, data: Any) -> Scores:
     """Score every row of a table.
 
     Columns are found under the contract's name or the peer's own. A peer none
@@ -80,7 +82,7 @@ def predict(model: Record, data: Any) -> Scores:
 
 
 def predict_batches(
-    model: Record, source: Source, keep: tuple[str, ...] = ()
+    model: Model, source: Source, keep: tuple[str, ...] = ()
 ) -> Iterator[tuple[Scores, pa.RecordBatch]]:
     """`predict` in pieces, in row order, for tables larger than memory; beside each the columns to keep."""
     view = View.of(model.contract, model.peers, source, model.constants)
@@ -107,7 +109,7 @@ class Averages:
     absent: bool
 
     @classmethod
-    def of(cls, model: Record, absent: list[str]) -> Averages:
+    def of(cls, model: Model, absent: list[str]) -> Averages:
         """The averages for these peers."""
         blocks = model.blocks
         nothing = np.zeros_like(model.stacked(blocks.shared))
@@ -145,7 +147,7 @@ class Averages:
         return (summed.T / np.where(every, by_label.sum(axis=1), 1.0)).T, every
 
 
-def _score_of(view: View, model: Record, batch: pa.RecordBatch) -> Floats:
+def _score_of(view: View, model: Model, batch: pa.RecordBatch) -> Floats:
     """What shared features and the private features that are there contribute."""
     coefficients = [c for peer in view.readers for c in model.of_peer(peer)]
     offsets = view.values(batch) - np.array([c.centre for c in coefficients])

@@ -85,7 +85,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Line:
+class Polyline:
     """A line through points; ``tips`` say what each is, ``dots`` shows them."""
 
     points: tuple[tuple[float, float], ...]
@@ -122,7 +122,7 @@ class Plot:
         out.append(tag("text", self.x.title, x=(LEFT + end) / 2, y=HEIGHT - 6, text_anchor="middle", class_="title"))
         return out
 
-    def line(self, line: Line) -> Element:
+    def line(self, line: Polyline) -> Element:
         """A line, its dots, and a strip for each point that shows its tip."""
         places = [self.at(point) for point in line.points]
         path = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in places)
@@ -150,7 +150,7 @@ def drawing(label: str, children: Sequence[Child]) -> Element:
     return tag("svg", children, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=label, class_="chart")
 
 
-def line_chart(label: str, x: Axis, y: Axis, lines: Sequence[Line]) -> Element:
+def line_chart(label: str, x: Axis, y: Axis, lines: Sequence[Polyline]) -> Element:
     """Lines over two axes, the last on top."""
     plot = Plot(x, y)
     return drawing(label, [*plot.frame(), *(plot.line(line) for line in lines)])

@@ -6,11 +6,11 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from radocraft.model import Explanation, Origin, Record, number
+from radocraft.model import Explanation, Model, Origin, number
 from radocraft.pages._bars import plain_bar
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import day, each, listed, plain, signed, size
-from radocraft.pages._page import Cell, Section, scrolling, search, table
+from radocraft.pages._page import Section, TableCell, scrolling, search, table
 from radocraft.pages._sizes import sizes
 from radocraft.sums import ROLLED
 
@@ -19,7 +19,7 @@ _SHOWN = 100
 _CODES = 12
 
 
-def departures(model: Record) -> Section:
+def departures(model: Model) -> Section:
     """The section on what left."""
     return Section(
         "left",
@@ -33,14 +33,14 @@ def departures(model: Record) -> Section:
     )
 
 
-def raw_size(model: Record, origin: Origin) -> int:
+def raw_size(model: Model, origin: Origin) -> int:
     """The bytes of a peer's rows as plain numbers: label, shared and private columns, eight bytes each."""
     label = int(model.contract.labelled(origin.peer))
     wide = label + len(model.contract.shared) + len(model.contract.own_columns(origin.peer))
     return origin.rows * wide * _BYTES_OF_A_NUMBER
 
 
-def _peer(model: Record, origin: Origin) -> Element:
+def _peer(model: Model, origin: Origin) -> Element:
     raw = raw_size(model, origin)
     largest = max(raw, origin.bytes)
     rows = [
@@ -77,13 +77,13 @@ def _held(origin: Origin) -> str:
     return f"{origin.gate.rolled_up:,} agreed blocks, too small or empty, left only inside coarser ones"
 
 
-def _notes(model: Record) -> Element | None:
+def _notes(model: Model) -> Element | None:
     if not model.notes:
         return None
     return tag("div", tag("h3", "Notes"), tag("ul", [tag("li", note) for note in model.notes]), class_="card")
 
 
-def blocks(model: Record, told: Explanation) -> Section:
+def blocks(model: Model, told: Explanation) -> Section:
     """The section on blocks."""
     rows = np.array(model.blocks.weights)
     names = [feature.name for feature in model.contract.shared]
@@ -103,7 +103,7 @@ def blocks(model: Record, told: Explanation) -> Section:
     return Section("blocks", "The blocks", [tag("p", words, class_="lead"), pair, _largest(model, told)])
 
 
-def _grouping(model: Record) -> Element:
+def _grouping(model: Model) -> Element:
     shared = model.contract.shared
     rows = [(one.name, ", ".join(one.codes[:_CODES]) + (", …" if len(one.codes) > _CODES else "")) for one in shared]
     rolled = int((model.block_codes == ROLLED).any(axis=1).sum())
@@ -123,17 +123,17 @@ def _grouping(model: Record) -> Element:
     )
 
 
-def _largest(model: Record, told: Explanation) -> Element:
+def _largest(model: Model, told: Explanation) -> Element:
     single = isinstance(model.intercept, float)
     names = ["shared", *model.peers] if single else []
     heads = ["#Score"] if single else [f"#Score of {name}" for name in model.contract.label.names]
-    rows: list[list[Child | Cell]] = [
+    rows: list[list[Child | TableCell]] = [
         [
             ", ".join(f"{name} {code}" for name, code in block.signature.items()) or "all",
             block.label,
-            Cell(f"{block.weight:,.0f}", block.weight),
-            *(Cell(signed(part), part) for part in (number(block.contributions[name]) for name in names)),
-            *(Cell(signed(score), score) for score in each(block.score)),
+            TableCell(f"{block.weight:,.0f}", block.weight),
+            *(TableCell(signed(part), part) for part in (number(block.contributions[name]) for name in names)),
+            *(TableCell(signed(score), score) for score in each(block.score)),
         ]
         for block in told.blocks[:_SHOWN]
     ]

@@ -8,19 +8,19 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from radocraft.contract import show
-from radocraft.model import Record, sentence
+from radocraft.model import Model, sentence
 from radocraft.pages._bars import plain_bar
-from radocraft.pages._charts import Axis, Line, line_chart, percent
+from radocraft.pages._charts import Axis, Polyline, line_chart, percent
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import plain
 from radocraft.pages._page import Section, figure, table
 from radocraft.pages._quality import error, expected, has_two_values, is_number, naive, second
 
-_CORNERS = Line(((0.0, 0.0), (1.0, 1.0)), "quiet")
+_CORNERS = Polyline(((0.0, 0.0), (1.0, 1.0)), "quiet")
 _POINTS = 49
 
 
-def outcome(model: Record) -> Section:
+def outcome(model: Model) -> Section:
     """The section."""
     children: list[Child] = [
         tag("p", sentence(model.certificate), class_="lead"),
@@ -35,7 +35,7 @@ def outcome(model: Record) -> Section:
     return Section("quality", "How good it is", children)
 
 
-def _losses(model: Record) -> Element:
+def _losses(model: Model) -> Element:
     losses = model.certificate
     assert losses is not None
     named = [("This model, on average", losses.expected, "up")]
@@ -57,7 +57,7 @@ def _losses(model: Record) -> Element:
     )
 
 
-def _expectation(model: Record) -> Iterator[Child]:
+def _expectation(model: Model) -> Iterator[Child]:
     estimate = model.estimate
     worst = max(estimate.outlooks, key=lambda outlook: outlook.caution)
     answer, usual = naive(model)
@@ -69,7 +69,7 @@ def _expectation(model: Record) -> Iterator[Child]:
     yield f"Always saying {answer} errs {'by' if is_number(model) else 'in'} {error(model, usual)}."
 
 
-def _counted(model: Record) -> str:
+def _counted(model: Model) -> str:
     counted = expected(model)
     return (
         f"From counts of scores at every peer, which need no normal scores: an error of {error(model, counted.error)} "
@@ -77,7 +77,7 @@ def _counted(model: Record) -> str:
     )
 
 
-def _tested(model: Record) -> str:
+def _tested(model: Model) -> str:
     held = model.validation
     assert held is not None
     return (
@@ -86,7 +86,7 @@ def _tested(model: Record) -> str:
     )
 
 
-def _charts(model: Record) -> Iterator[Element]:
+def _charts(model: Model) -> Iterator[Element]:
     if model.certificate is not None:
         yield _losses(model)
     yield _caution(model)
@@ -98,7 +98,7 @@ def _charts(model: Record) -> Iterator[Element]:
         yield from _compared(model)
 
 
-def _roc(model: Record) -> Element:
+def _roc(model: Model) -> Element:
     positive, negative = (show(value) for value in reversed(model.classes))
     told = expected(model)
     false, true = np.array(told.false_positive_rate), np.array(told.true_positive_rate)
@@ -110,7 +110,7 @@ def _roc(model: Record) -> Element:
         f"ROC curve, estimated area {told.auc:.3f}",
         Axis.share(f"“{negative}” taken for “{positive}”"),
         Axis.share(""),
-        [_CORNERS, Line(points, "main", tips=tips)],
+        [_CORNERS, Polyline(points, "main", tips=tips)],
     )
     tenths = np.linspace(0.0, 1.0, 11)
     rows = [(f"{x:.0%}", f"{y:.1%}") for x, y in zip(tenths, np.interp(tenths, false, true), strict=True)]
@@ -119,7 +119,7 @@ def _roc(model: Record) -> Element:
     return figure(f"ROC, area {told.auc:.3f}", chart, words, numbers)
 
 
-def _reliability(model: Record) -> Element:
+def _reliability(model: Model) -> Element:
     positive = show(model.classes[1])
     bins = expected(model).reliability
     points = tuple((one.told, one.true) for one in bins)
@@ -128,7 +128,7 @@ def _reliability(model: Record) -> Element:
         "Reliability: probabilities told against shares that are true",
         Axis.share("probability the model tells"),
         Axis.share(""),
-        [_CORNERS, Line(points, "main", dots=True, tips=tips)],
+        [_CORNERS, Polyline(points, "main", dots=True, tips=tips)],
     )
     rows = [(f"{one.told:.1%}", f"{one.true:.1%}", f"{one.share:.1%}") for one in bins]
     words = (
@@ -138,13 +138,13 @@ def _reliability(model: Record) -> Element:
     return figure("Reliability", chart, words, table(("#told", "#true", "#share of rows"), rows))
 
 
-def _from_what(model: Record, caution: str) -> str:
+def _from_what(model: Model, caution: str) -> str:
     if model.second_round is not None:
         return "From counts of scores at every peer."
     return f"Estimated, caution {caution}."
 
 
-def _caution(model: Record) -> Element:
+def _caution(model: Model) -> Element:
     outlooks = model.estimate.outlooks
     points = tuple((outlook.caution, outlook.error) for outlook in outlooks)
     tips = tuple(f"at {o.caution:g}: error {error(model, o.error)}, {' '.join(second(o))}" for o in outlooks)
@@ -152,7 +152,7 @@ def _caution(model: Record) -> Element:
         "Error to expect against how bad the unseen is",
         Axis.over("how bad what nobody can see is", (0.0, 1.0)),
         Axis.over("", [0.0, *(o.error for o in outlooks)], plain if is_number(model) else percent),
-        [Line(points, "main", dots=True, tips=tips)],
+        [Polyline(points, "main", dots=True, tips=tips)],
     )
     rows = [(f"{o.caution:g}", error(model, o.error), second(o)[1]) for o in outlooks]
     words = "The error of this model, from what nobody can see averaging out (0) to its being at its worst (1)."
@@ -161,7 +161,7 @@ def _caution(model: Record) -> Element:
     )
 
 
-def _compared(model: Record) -> Iterator[Element]:
+def _compared(model: Model) -> Iterator[Element]:
     held = model.validation
     assert held is not None
     tried = sorted((one.value, one.loss) for one in held.compared if one.kind == "caution")
@@ -171,7 +171,7 @@ def _compared(model: Record) -> Iterator[Element]:
             "Loss on linked rows against caution",
             Axis.over("caution", [value for value, _ in tried]),
             Axis.over("", [loss for _, loss in tried]),
-            [Line(tuple(tried), "main", dots=True, tips=tips)],
+            [Polyline(tuple(tried), "main", dots=True, tips=tips)],
         )
         rows = [(f"{value:g}", f"{loss:.4f}") for value, loss in tried]
         best = min(held.compared, key=lambda one: one.loss)

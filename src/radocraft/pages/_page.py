@@ -102,14 +102,14 @@ def scrolling(inner: Element, label: str) -> Element:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A table cell that shows one thing and sorts by another."""
 
     show: Child
     sort: float | str
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Child | Cell]], *, sortable: bool = False) -> Element:
+def table(columns: Sequence[str], rows: Iterable[Sequence[Child | TableCell]], *, sortable: bool = False) -> Element:
     """A table; a column whose heading begins with # holds numbers."""
     kinds = ["number" if name.startswith("#") else None for name in columns]
     head = [
@@ -124,8 +124,8 @@ def _heading(name: str, sortable: bool) -> Child:
     return tag("button", text, type="button") if sortable else text
 
 
-def _cell(cell: Child | Cell, kind: str | None) -> Element:
-    if isinstance(cell, Cell):
+def _cell(cell: Child | TableCell, kind: str | None) -> Element:
+    if isinstance(cell, TableCell):
         sort = cell.sort if isinstance(cell.sort, str) else f"{cell.sort:.9g}"
         return tag("td", cell.show, class_=kind, data_sort=sort)
     return tag("td", cell, class_=kind)

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from radocraft.learning import CHANCE
-from radocraft.model import Record, Seen
+from radocraft.model import Model, Seen
 from radocraft.pages._bars import plain_bar
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import listed
@@ -19,7 +19,7 @@ _SAME = 0.005
 _LABELS = 4
 
 
-def people(model: Record) -> Section | None:
+def people(model: Model) -> Section | None:
     """The section on the population; none for a model file of before it was kept."""
     if not model.population:
         return None
@@ -53,13 +53,13 @@ def _words(population: tuple[Seen, ...], noisy: list[str]) -> str:
     )
 
 
-def _shown(model: Record) -> tuple[str, ...]:
+def _shown(model: Model) -> tuple[str, ...]:
     """The labels of which shares are told: one of two, or the first few."""
     names = model.contract.label.names if model.contract.label.codes != (0,) else ()
     return names[-1:] if len(names) == 2 else names[:_LABELS]
 
 
-def _shares(model: Record) -> Element:
+def _shares(model: Model) -> Element:
     shown = _shown(model)
     heads = ("People of", "#Count for", *(f"#{model.contract.label.column} {name}" for name in shown))
     rows: list[list[Child]] = [
@@ -87,13 +87,13 @@ def _shares(model: Record) -> Element:
     )
 
 
-def _model_shares(model: Record, names: tuple[str, ...]) -> Iterator[float]:
+def _model_shares(model: Model, names: tuple[str, ...]) -> Iterator[float]:
     weights, labels = np.array(model.blocks.weights), np.array(model.blocks.labels)
     code = dict(zip(model.contract.label.names, model.contract.label.codes, strict=True))
     yield from (float(weights[labels == code[name]].sum() / weights.sum()) for name in names)
 
 
-def _tests(model: Record) -> Element | None:
+def _tests(model: Model) -> Element | None:
     if not model.differences:
         return None
     rows = [

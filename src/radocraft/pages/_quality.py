@@ -7,23 +7,23 @@ from math import sqrt
 import numpy as np
 
 from radocraft.contract import Number, TwoValues
-from radocraft.model import Estimate, Outlook, Record, Validated
+from radocraft.model import Estimate, Model, Outlook, Validation
 from radocraft.pages._numbers import plain
 
-Told = Estimate | Outlook | Validated
+Told = Estimate | Outlook | Validation
 
 
-def is_number(model: Record) -> bool:
+def is_number(model: Model) -> bool:
     """Whether the label is a number."""
     return isinstance(model.contract.label, Number)
 
 
-def has_two_values(model: Record) -> bool:
+def has_two_values(model: Model) -> bool:
     """Whether the label has two values, so that there is one score and one ROC curve."""
     return isinstance(model.contract.label, TwoValues)
 
 
-def aim(model: Record) -> str:
+def aim(model: Model) -> str:
     """What the model predicts."""
     label = model.contract.label
     if isinstance(label, Number):
@@ -33,12 +33,12 @@ def aim(model: Record) -> str:
     return f"One model of which {label.column} it is, of {len(label.names)}"
 
 
-def expected(model: Record) -> Estimate:
+def expected(model: Model) -> Estimate:
     """The best there is on new rows: from counts of scores if there was a second round, else from normal scores."""
     return model.second_round or model.estimate
 
 
-def error(model: Record, value: float) -> str:
+def error(model: Model, value: float) -> str:
     """An error: a share of rows, or in the label's units."""
     return plain(float(f"{value:.4g}")) if is_number(model) else f"{value:.1%}"
 
@@ -50,7 +50,7 @@ def second(told: Told) -> tuple[str, str]:
     return "AUC", "unknown" if told.auc is None else f"{told.auc:.3f}"
 
 
-def naive(model: Record) -> tuple[str, float]:
+def naive(model: Model) -> tuple[str, float]:
     """The answer that needs no model, and its error: the most common label, or the mean of a number."""
     if is_number(model):
         r2 = model.estimate.r2 or 0.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from shlex import quote
 from xml.etree.ElementTree import Element
 
-from radocraft.model import Record, Tuned
-from radocraft.pages._charts import Axis, Line, line_chart
+from radocraft.model import Model, Tuning
+from radocraft.pages._charts import Axis, Polyline, line_chart
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import plain
 from radocraft.pages._page import Section, figure, scrolling, table
@@ -20,7 +20,7 @@ CITATION = """@inproceedings{patrini2016fast,
 }"""
 
 
-def recipe(model: Record) -> Section:
+def recipe(model: Model) -> Section:
     """The section."""
     first = [_tuning(model.tuning)] if model.tuning else []
     return Section(
@@ -34,7 +34,7 @@ def recipe(model: Record) -> Section:
     )
 
 
-def _tuning(tuning: Tuned) -> Element:
+def _tuning(tuning: Tuning) -> Element:
     points = tuple(zip(tuning.candidates, tuning.scores, strict=True))
     tips = tuple(f"strength {x:.3g}: score {y:.4f}" for x, y in points)
     positive = [x for x, _ in points if x > 0]
@@ -44,14 +44,14 @@ def _tuning(tuning: Tuned) -> Element:
         f"Tuning curve; strength {tuning.chosen:.3g} was chosen",
         Axis.powers("strength of the regularisation", positive),
         Axis.over("", tuning.scores),
-        [Line(points, "main", tips=tips), Line((chosen,), "chosen", dots=True)],
+        [Polyline(points, "main", tips=tips), Polyline((chosen,), "chosen", dots=True)],
     )
     rows = [(f"{x:.3g}", f"{y:.5f}") for x, y in points]
     words = f"Score of each candidate by {tuning.method}, lower is better. The dot is the choice: {tuning.chosen:.3g}."
     return figure("Tuning", chart, words, table(("#strength", "#score"), rows))
 
 
-def _settings(model: Record) -> Element:
+def _settings(model: Model) -> Element:
     told: list[tuple[str, Child]] = [("Method", METHODS.get(model.method, model.method))]
     told += [(name.capitalize(), plain(v) if isinstance(v, float) else str(v)) for name, v in model.settings.items()]
     told += [
@@ -64,7 +64,7 @@ def _settings(model: Record) -> Element:
     return tag("div", tag("h3", "Settings"), facts, class_="card")
 
 
-def _commands(model: Record) -> Iterator[str]:
+def _commands(model: Model) -> Iterator[str]:
     yield f"pip install radocraft=={model.radocraft}"
     words = ["radocraft learn --contract contract.toml", *(quote(f"{peer}.part.parquet") for peer in model.peers)]
     words.append(f"--method {model.method}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from radocraft.files import writing
-from radocraft.model import Record, explain
+from radocraft.model import Model, explain
 from radocraft.pages._departures import blocks, departures, raw_size
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import day, listed, size, unbroken
@@ -18,7 +18,7 @@ from radocraft.pages._recipe import METHODS, recipe
 from radocraft.pages._weights import weights
 
 
-def report(model: Record) -> str:
+def report(model: Model) -> str:
     """A model's report as the text of an HTML file.
 
     Examples
@@ -36,7 +36,7 @@ def report(model: Record) -> str:
     return document(f"{model.contract.name} · radocraft", _head(model), shown, [tag("p", foot)])
 
 
-def write_report(model: Record, path: str | Path) -> int:
+def write_report(model: Model, path: str | Path) -> int:
     """Write a model's report, whole or not at all; its bytes come back."""
     text = report(model).encode()
     with writing(path) as file:
@@ -44,7 +44,7 @@ def write_report(model: Record, path: str | Path) -> int:
     return len(text)
 
 
-def _head(model: Record) -> Iterator[Child]:
+def _head(model: Model) -> Iterator[Child]:
     peers = [f"{origin.peer} ({origin.rows:,} rows)" for origin in model.learned_from]
     yield tag("p", "Model report", class_="eyebrow")
     yield tag("h1", _title(model.contract.name))
@@ -61,7 +61,7 @@ def _title(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _figures(model: Record) -> Iterator[tuple[str, str, str]]:
+def _figures(model: Model) -> Iterator[tuple[str, str, str]]:
     answer, usual = naive(model)
     yield "Error to expect", error(model, expected(model).error), f"always saying {answer}: {error(model, usual)}"
     name, value = second(expected(model))

@@ -13,7 +13,7 @@ from radocraft.gate import describe_rows
 from radocraft.pages._bars import stacked_bar
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import day, plain, size
-from radocraft.pages._page import Cell, Section, document, key_figures, scrolling, search, table
+from radocraft.pages._page import Section, TableCell, document, key_figures, scrolling, search, table
 from radocraft.pages._sizes import sizes
 from radocraft.parts import Part
 from radocraft.peer import Pending
@@ -23,8 +23,8 @@ _FEWEST = 200
 
 
 @dataclass(frozen=True)
-class Form:
-    """What the page's form needs to be sent back: a secret of this page, and what was typed before."""
+class ReviewForm:
+    """What the page's form sends back: a secret of this page, and what was typed before."""
 
     secret: str
     name: str = ""
@@ -32,7 +32,7 @@ class Form:
     problem: str | None = None
 
 
-def review_page(waiting: Pending, form: Form, nonce: str) -> str:
+def review_page(waiting: Pending, form: ReviewForm, nonce: str) -> str:
     """The page, as HTML."""
     part = waiting.content
     sections = [_leaving(waiting, part), _cells(part), _decision(form)]
@@ -46,7 +46,7 @@ def closing_page(title: str, words: str, nonce: str) -> str:
     return document(f"{title} · radocraft", head, [], [tag("p", "You can close this window.")], nonce)
 
 
-def _head(waiting: Pending, part: Part, form: Form) -> Iterator[Child]:
+def _head(waiting: Pending, part: Part, form: ReviewForm) -> Iterator[Child]:
     metadata, policy = part.metadata, part.metadata["policy"]
     yield tag("p", "Waits for review", class_="eyebrow")
     yield tag("h1", f"May this leave {part.peer}?")
@@ -140,7 +140,7 @@ def _cells(released: Part) -> Section:
     smallest = part.sort_by("rows").slice(0, shown)
     columns = [smallest.column(name).to_pylist() for name in ("rows", *names)]
     words = [name.startswith("shared:") or name == "label" for name in names]
-    lines = [[Cell(f"{line[0]:,}", line[0]), *map(_shown, line[1:])] for line in zip(*columns, strict=True)]
+    lines = [[TableCell(f"{line[0]:,}", line[0]), *map(_shown, line[1:])] for line in zip(*columns, strict=True)]
     heads = [_heading(name, word) for name, word in zip(names, words, strict=True)]
     first = sum(words)
     order = [*range(1, first + 1), 0, *range(first + 1, len(names) + 1)]
@@ -163,13 +163,13 @@ def _heading(name: str, word: bool) -> str:
     return f"#{plain_name}" if name.startswith("sum:") else f"#{plain_name} present"
 
 
-def _shown(value: object) -> Child | Cell:
+def _shown(value: object) -> Child | TableCell:
     if isinstance(value, float | int) and not isinstance(value, bool):
-        return Cell(plain(float(f"{value:.5g}")), value)
+        return TableCell(plain(float(f"{value:.5g}")), value)
     return str(value)
 
 
-def _decision(form: Form) -> Section:
+def _decision(form: ReviewForm) -> Section:
     fields = tag(
         "form",
         tag("input", type="hidden", name="secret", value=form.secret),

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from radocraft.errors import RadocraftError
 from radocraft.ledger import Verdict
-from radocraft.pages._review import Form, closing_page, review_page
+from radocraft.pages._review import ReviewForm, closing_page, review_page
 from radocraft.peer import Conclusion, Pending, conclude, destination
 
 LOOPBACK = "127.0.0.1"
@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._known():
             return self._forbid("The address was used already, or its token is wrong. Run radocraft review --web anew.")
         if where.path == "/":
-            return self._show(Form(self.server.review.secret))
+            return self._show(ReviewForm(self.server.review.secret))
         if where.path == "/part.parquet":
             return self._send_part()
         return self._close("There is nothing here", "Go back to the review.", HTTPStatus.NOT_FOUND)
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
             and hmac.compare_digest(sent.get("secret", "").encode(), review.secret.encode())
         ):
             return self._forbid("A decision must come from the review page itself. Run radocraft review --web anew.")
-        form = Form(review.secret, sent.get("name", "").strip(), sent.get("reason", "").strip())
+        form = ReviewForm(review.secret, sent.get("name", "").strip(), sent.get("reason", "").strip())
         verdict = sent.get("verdict")
         if verdict not in ("approval", "refusal") or not form.name or not form.reason:
             return self._show(
@@ -191,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
         sent = parse_qs(self.rfile.read(length).decode("utf-8", "replace"), keep_blank_values=True)
         return {name: values[0] for name, values in sent.items()}
 
-    def _show(self, form: Form, status: HTTPStatus = HTTPStatus.OK) -> None:
+    def _show(self, form: ReviewForm, status: HTTPStatus = HTTPStatus.OK) -> None:
         nonce = secrets.token_urlsafe(16)
         self._send(review_page(self.server.review.waiting, form, nonce), nonce, status)
 

@@ -10,12 +10,12 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from radocraft.contract import Boolean, Categorical, Feature, Interact, Numeric, Spline, spline_columns
-from radocraft.model import Coefficient, Explanation, Record, Weight
+from radocraft.model import Coefficient, Explanation, Model, Weight
 from radocraft.pages._bars import SHADES, signed_bar, stacked_bar
-from radocraft.pages._charts import Axis, Line, line_chart
+from radocraft.pages._charts import Axis, Polyline, line_chart
 from radocraft.pages._markup import Child, breakable, tag
 from radocraft.pages._numbers import each, plain, signed
-from radocraft.pages._page import Cell, Section, figure, scrolling, search, table
+from radocraft.pages._page import Section, TableCell, figure, scrolling, search, table
 from radocraft.pages._quality import has_two_values, is_number
 
 _TOP = 10
@@ -24,7 +24,7 @@ _NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
-class Score:
+class LabelScore:
     """One of the model's scores: its place, and what it speaks for; None if there is only one."""
 
     at: int
@@ -35,14 +35,14 @@ class Score:
         return each(weight)[self.at]
 
 
-def scores(model: Record) -> list[Score]:
+def scores(model: Model) -> list[LabelScore]:
     """The scores of a model: one, or one for each class."""
     if isinstance(model.intercept, float):
-        return [Score(0, None)]
-    return [Score(at, name) for at, name in enumerate(model.contract.label.names)]
+        return [LabelScore(0, None)]
+    return [LabelScore(at, name) for at, name in enumerate(model.contract.label.names)]
 
 
-def weights(model: Record, told: Explanation) -> Section:
+def weights(model: Model, told: Explanation) -> Section:
     """The section."""
     curves = list(_curves(model))
     return Section(
@@ -60,7 +60,7 @@ def weights(model: Record, told: Explanation) -> Section:
     )
 
 
-def _cards(model: Record) -> Iterator[Element]:
+def _cards(model: Model) -> Iterator[Element]:
     """One for each peer, or, with several classes, one for each of them."""
     straight = [c for c in model.coefficients if not isinstance(_feature(model, c), Spline)]
     largest = max((abs(effect) for c in straight for effect in each(c.effect)), default=0.0)
@@ -74,7 +74,7 @@ def _cards(model: Record) -> Iterator[Element]:
                 yield _card(model, [c for c in straight if c.peer == peer], score, largest, title)
 
 
-def _feature(model: Record, c: Coefficient) -> Feature | None:
+def _feature(model: Model, c: Coefficient) -> Feature | None:
     """What the contract says of a private column; None for a shared one."""
     return model.contract.peers[c.peer].features[c.feature] if c.peer else None
 
@@ -102,7 +102,7 @@ def _from(name: str | None) -> str:
     return "shared features" if name in (None, "shared") else str(name)
 
 
-def _how_to_read(model: Record) -> Iterator[Child]:
+def _how_to_read(model: Model) -> Iterator[Child]:
     yield "A bar is how far a column moves the score when it goes up by one standard deviation: to the right "
     if has_two_values(model):
         negative, positive = model.contract.label.names
@@ -112,7 +112,7 @@ def _how_to_read(model: Record) -> Iterator[Child]:
     yield ". The weight beside it is for the column in its own units, per so many of them."
 
 
-def _card(model: Record, ours: list[Coefficient], score: Score, largest: float, title: str) -> Element:
+def _card(model: Model, ours: list[Coefficient], score: LabelScore, largest: float, title: str) -> Element:
     moving = [c for c in ours if abs(score.of(c.effect)) > _NOTHING * largest]
     rows = [
         (
@@ -136,7 +136,7 @@ def _card(model: Record, ours: list[Coefficient], score: Score, largest: float, 
     )
 
 
-def _weight(c: Coefficient, score: Score, feature: Feature | None) -> tuple[str, str]:
+def _weight(c: Coefficient, score: LabelScore, feature: Feature | None) -> tuple[str, str]:
     """The weight for a step of the raw column that is round and about as large as its values spread."""
     raw = score.of(c.raw)
     if not isinstance(feature, Numeric):
@@ -145,7 +145,7 @@ def _weight(c: Coefficient, score: Score, feature: Feature | None) -> tuple[str,
     return signed(raw * step), f"per {step:,.0f}" if step >= 1 else f"per {step:g}"
 
 
-def _curves(model: Record) -> Iterator[Element]:
+def _curves(model: Model) -> Iterator[Element]:
     for peer in model.peers:
         for name, feature in sorted(model.contract.peers[peer].features.items()):
             if isinstance(feature, Spline):
@@ -156,7 +156,7 @@ def _curves(model: Record) -> Iterator[Element]:
                     yield from (_curve(model, peer, name, knots, score) for score in scores(model))
 
 
-def _curve(model: Record, peer: str, name: str, knots: tuple[float, ...], score: Score) -> Element:
+def _curve(model: Model, peer: str, name: str, knots: tuple[float, ...], score: LabelScore) -> Element:
     own = [c for c in model.of_peer(peer) if c.feature == name]
     raw, centre = np.array([score.of(c.raw) for c in own]), np.array([c.centre for c in own])
     whose = f"the score of “{score.name}”" if score.name else "the score"
@@ -170,9 +170,9 @@ def _curve(model: Record, peer: str, name: str, knots: tuple[float, ...], score:
     x = Axis.over(name, [knots[0] - margin, knots[-1] + margin])
     x = Axis(x.title, float(at[0]), float(at[-1]), tuple(t for t in x.ticks if at[0] <= t[0] <= at[-1]))
     y = Axis.over("", [0.0, *adds.tolist()])
-    zero = Line(((x.low, 0.0), (x.high, 0.0)), "quiet")
+    zero = Polyline(((x.low, 0.0), (x.high, 0.0)), "quiet")
     tips = tuple(f"{name} {plain(round(value, 4))}: score {signed(height)}" for value, height in points)
-    chart = line_chart(f"What {name} adds to {whose}", x, y, [zero, Line(points, "main", tips=tips)])
+    chart = line_chart(f"What {name} adds to {whose}", x, y, [zero, Polyline(points, "main", tips=tips)])
     rows = [(plain(float(f"{value:.4g}")), signed(height)) for value, height in points[:: _STEPS // 10]]
     words = f"What {name} of {peer} adds to {whose}, beside its average. Pieces meet at {_knots(knots)}."
     return figure(f"{name}, “{score.name}”" if score.name else name, chart, words, table((f"#{name}", "#adds"), rows))
@@ -182,7 +182,7 @@ def _knots(knots: tuple[float, ...]) -> str:
     return ", ".join(plain(float(f"{knot:.4g}")) for knot in knots)
 
 
-def _every(model: Record, told: Explanation) -> Element:
+def _every(model: Model, told: Explanation) -> Element:
     several = len(scores(model)) > 1
     odds = [] if model.odds is None or several else ["#Odds ×"]
     effects = [f"#Effect on {score.name}" for score in scores(model)] if several else ["#Effect"]
@@ -203,14 +203,18 @@ def _every(model: Record, told: Explanation) -> Element:
     )
 
 
-def _line(model: Record, c: Coefficient, odds: bool, weight: bool) -> list[Child | Cell]:
-    line: list[Child | Cell] = [c.name, _from(c.peer), *(Cell(signed(effect), effect) for effect in each(c.effect))]
+def _line(model: Model, c: Coefficient, odds: bool, weight: bool) -> list[Child | TableCell]:
+    line: list[Child | TableCell] = [
+        c.name,
+        _from(c.peer),
+        *(TableCell(signed(effect), effect) for effect in each(c.effect)),
+    ]
     if odds and model.odds is not None:
         times = exp(max(min(model.odds.single_slope * each(c.effect)[0], 50.0), -50.0))
-        line.append(Cell(f"{times:.3g}", times))
+        line.append(TableCell(f"{times:.3g}", times))
     if weight:
         raw = each(c.raw)[0]
-        line += [Cell(signed(raw), raw), _unit(c, _feature(model, c))]
+        line += [TableCell(signed(raw), raw), _unit(c, _feature(model, c))]
     return line
 
 

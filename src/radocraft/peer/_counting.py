@@ -13,7 +13,7 @@ from radocraft.arrays import Ints, Truths, dense
 from radocraft.errors import LearnError, PolicyRefusal
 from radocraft.gate import TOTAL, Noise, Policy, rho_of
 from radocraft.model import (
-    Record,
+    Model,
     bin_width,
     check_single,
     contributions,
@@ -31,11 +31,11 @@ class Counts:
 
     rows: Ints
 
-    def digest(self, model: Record) -> str:
+    def digest(self, model: Model) -> str:
         """By which a release of the same counts is known."""
         return hashlib.sha256(identity(model).encode() + self.rows.astype("<i8").tobytes()).hexdigest()
 
-    def released(self, model: Record, peer: str, policy: Policy, noise: Noise | None = None) -> Histograms:
+    def released(self, model: Model, peer: str, policy: Policy, noise: Noise | None = None) -> Histograms:
         """The counts as they may leave."""
         exact, sd, rho = self.rows, 0.0, 0.0
         if policy.noisy:
@@ -66,7 +66,7 @@ class Counts:
         return sd, 0.5 * ((unit / sd) ** 2 + TOTAL**-2)
 
 
-def check_scope(model: Record, peer: str, policy: Policy) -> None:
+def check_scope(model: Model, peer: str, policy: Policy) -> None:
     """One score, a peer of the model, and rules that let counts leave."""
     check_single(model)
     if peer not in model.peers:
@@ -78,7 +78,7 @@ def check_scope(model: Record, peer: str, policy: Policy) -> None:
         )
 
 
-def count_scores(source: Source, model: Record, peer: str, policy: Policy) -> Counts:
+def count_scores(source: Source, model: Model, peer: str, policy: Policy) -> Counts:
     """Rows by label and by how far the peer's contribution is from its mean in the row's block."""
     view = View.of(model.contract, (peer,), source, model.constants)
     weights = np.array([number(c.raw) for c in model.of_peer(peer)])

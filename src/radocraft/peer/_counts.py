@@ -9,7 +9,7 @@ from radocraft.gate import Policy
 from radocraft.model import Model
 from radocraft.parts import Histograms
 from radocraft.peer._counting import check_scope, count_scores
-from radocraft.peer._forms import SCORES
+from radocraft.peer._file_kinds import SCORES
 from radocraft.peer._outgoing import Drawn
 from radocraft.peer._road import Errand, Say, log, send
 from radocraft.peer._sharing import table_name_of

@@ -38,7 +38,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Form(Generic[Content]):
+class FileKind(Generic[Content]):
     """How one kind of file is written, read back and described.
 
     Parameters

@@ -20,7 +20,7 @@ from radocraft.files import read_stored, writing
 from radocraft.gate import epsilon_of
 from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Verdict, What
 from radocraft.parts import Part
-from radocraft.peer._forms import form_of
+from radocraft.peer._file_kinds import kind_of
 
 _LONGEST, _LARGEST = 100_000, 2**40
 
@@ -68,11 +68,11 @@ class Pending:
             note, encoded = Note.model_validate_json(entries["review.json"]), entries["content"]
         except (OSError, ValueError) as error:
             raise FileError(f"'{path}' is not a pending release. Craft it anew, or check the path.") from error
-        form = form_of(note.what)
-        content = form.read(io.BytesIO(encoded), str(path))
+        file_kind = kind_of(note.what)
+        content = file_kind.read(io.BytesIO(encoded), str(path))
         history = Ledger(Path(note.ledger)).history()
         line = history.proposed(note.proposal)
-        if line is None or line.what != note.what or line.file != form.describe(content).hash:
+        if line is None or line.what != note.what or line.file != file_kind.describe(content).hash:
             raise PolicyRefusal("This release was never proposed to the ledger it names. Craft it anew.")
         if isinstance(content, Part):
             content = content.kept_back()
@@ -81,7 +81,7 @@ class Pending:
     @property
     def summary(self) -> str:
         """What is in the file, for a person."""
-        return form_of(self.note.what).describe(self.content).summary
+        return kind_of(self.note.what).describe(self.content).summary
 
     @property
     def noise(self) -> dict[str, str]:

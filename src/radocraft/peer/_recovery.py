@@ -9,7 +9,7 @@ from typing import Literal
 from radocraft.errors import FileError, RadocraftError
 from radocraft.ledger import History, Leaving, Ledger, Stage
 from radocraft.ledger import What as Kind
-from radocraft.peer._forms import form_of
+from radocraft.peer._file_kinds import kind_of
 from radocraft.peer._pending import Pending, pending_path
 from radocraft.peer._road import copy_out, put_back
 
@@ -45,8 +45,8 @@ def _given_again(output: Path, history: History, what: Kind) -> Leaving | None:
     """The line of an answer that was given, or waits, for another request before."""
     if output.exists():
         with suppress(RadocraftError):
-            form = form_of(what)
-            return history.of_file(form.describe(form.load(output)).hash)
+            file_kind = kind_of(what)
+            return history.of_file(file_kind.describe(file_kind.load(output)).hash)
     if pending_path(output).exists():
         with suppress(RadocraftError):
             return Pending.read(pending_path(output)).line
@@ -59,7 +59,7 @@ def _bring_to_end(output: Path, ledger: Ledger, entry: Leaving) -> None:
     elif not output.exists() and pending_path(output).exists():
         Pending.read(pending_path(output)).let_out(output)
     with suppress(RadocraftError, OSError):
-        form_of(entry.what).load_as(output, entry.file)
+        kind_of(entry.what).load_as(output, entry.file)
         return
     raise FileError(
         f"The ledger says that this request was answered, but '{output}' is not what left. "

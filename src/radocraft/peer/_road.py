@@ -26,7 +26,7 @@ from radocraft.errors import AwaitsReview, FileError, PolicyRefusal, RadocraftEr
 from radocraft.files import check_place, flush, writing
 from radocraft.gate import Policy, Spend
 from radocraft.ledger import History, Leaving, Ledger, Limits, Stage, Withheld, mark_of
-from radocraft.peer._outgoing import Drawn, Form
+from radocraft.peer._outgoing import Drawn, FileKind
 from radocraft.peer._pending import pending_path, write_pending
 
 log = logging.getLogger("radocraft")
@@ -54,7 +54,7 @@ class Errand(Generic[Content]):
 
     Parameters
     ----------
-    form
+    file_kind
         What kind of file it is.
     contract, peer, policy
         What was agreed, whose file it is, and by whose rules it leaves.
@@ -72,7 +72,7 @@ class Errand(Generic[Content]):
         Whether it is the first of its table, in units of its own.
     """
 
-    form: Form[Content]
+    file_kind: FileKind[Content]
     contract: Contract
     peer: str
     policy: Policy
@@ -112,15 +112,15 @@ class Errand(Generic[Content]):
 
     def digest(self, exact: str) -> str:
         """Of all that makes the release what it is, but for the noise."""
-        whole = [self.form.what, exact, self.contract.fingerprint, self.peer, self.policy.numbers]
+        whole = [self.file_kind.what, exact, self.contract.fingerprint, self.peer, self.policy.numbers]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def entry(self, drawn: Drawn[Content]) -> Leaving:
         """The ledger's line."""
-        facts, policy = self.form.describe(drawn.content), self.policy
+        facts, policy = self.file_kind.describe(drawn.content), self.policy
         return Leaving(
             kind="proposal" if policy.review else "release",
-            what=self.form.what,
+            what=self.file_kind.what,
             table=self.table,
             peer=self.peer,
             contract=self.contract.name,
@@ -151,7 +151,7 @@ class Errand(Generic[Content]):
         rho, delta = refusal.spent
         return Withheld(
             kind="withheld",
-            what=self.form.what,
+            what=self.file_kind.what,
             table=self.table,
             peer=self.peer,
             contract=self.contract.name,
@@ -167,7 +167,7 @@ class Errand(Generic[Content]):
         """What is raised where a person has to decide."""
         pending = pending_path(self.output)
         return AwaitsReview(
-            f"Nothing has left. '{pending}' waits for review: {self.form.describe(content).summary}. "
+            f"Nothing has left. '{pending}' waits for review: {self.file_kind.describe(content).summary}. "
             f"See it and decide: radocraft review {pending}",
             pending,
         )
@@ -189,7 +189,7 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
     if errand.ledger is None:
         content = errand.finish(draw(None).content)
         with writing(errand.output) as file:
-            errand.form.stream(content, file)
+            errand.file_kind.stream(content, file)
         return content
     ledger, digest = Ledger(errand.ledger), errand.digest(exact)
     _check_begun(errand, ledger.history())
@@ -307,7 +307,7 @@ def _kept(errand: Errand[Content], ledger: Ledger, known: Leaving) -> Content | 
     """The file of an earlier line, if its copy is still there."""
     copy = ledger.copy_of(known.what, known.file)
     if copy.exists():
-        kept = errand.form.load_as(copy, known.file)
+        kept = errand.file_kind.load_as(copy, known.file)
         if (finished := errand.finish(kept)) is not kept:
             _keep(errand, ledger, finished)
         return finished
@@ -322,10 +322,10 @@ def _check_begun(errand: Errand[Content], history: History) -> None:
     if not errand.output.is_file():
         return
     try:
-        before = errand.form.load(errand.output)
+        before = errand.file_kind.load(errand.output)
     except (RadocraftError, OSError):
         return
-    if getattr(before, "peer", None) == errand.peer and history.of_file(errand.form.describe(before).hash) is None:
+    if getattr(before, "peer", None) == errand.peer and history.of_file(errand.file_kind.describe(before).hash) is None:
         errand.say(
             f"'{errand.output}' is a file of '{errand.peer}' that the ledger '{errand.ledger}' does not know: what "
             "left before this ledger began is not counted. If there is an older ledger, put it back."
@@ -334,7 +334,7 @@ def _check_begun(errand: Errand[Content], history: History) -> None:
 
 def _keep(errand: Errand[Content], ledger: Ledger, content: Content) -> Path:
     """Keep a copy beside the ledger."""
-    copy = ledger.copy_of(errand.form.what, errand.form.describe(content).hash)
+    copy = ledger.copy_of(errand.file_kind.what, errand.file_kind.describe(content).hash)
     try:
         copy.parent.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
@@ -342,5 +342,5 @@ def _keep(errand: Errand[Content], ledger: Ledger, content: Content) -> Path:
             f"Cannot make the folder '{copy.parent}': {error.strerror}. Nothing leaves without it."
         ) from error
     with writing(copy, private=True) as file:
-        errand.form.stream(content, file)
+        errand.file_kind.stream(content, file)
     return copy

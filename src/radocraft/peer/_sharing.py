@@ -15,7 +15,7 @@ from radocraft.files import check_place
 from radocraft.gate import Policy, check_allowed, release
 from radocraft.ledger import Ledger
 from radocraft.parts import Part, check_signature, public_key
-from radocraft.peer._forms import PARTS
+from radocraft.peer._file_kinds import PARTS
 from radocraft.peer._outgoing import Drawn
 from radocraft.peer._road import Errand, Say, UnitsSettled, is_stream, log, send
 from radocraft.peer._score_sharing import Scoring, share_of_scores

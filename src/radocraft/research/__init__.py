@@ -11,13 +11,13 @@ from radocraft.research.study._figures import draw_figures
 from radocraft.research.study._presets import PRESETS, preset_named
 from radocraft.research.study._results import read_results
 from radocraft.research.study._run import run_study
-from radocraft.research.study._summary import Line, closest_choices, readings, summarise
+from radocraft.research.study._summary import SummaryRow, closest_choices, readings, summarise
 
 __all__ = [
     "CODES",
     "PRESETS",
     "Codec",
-    "Line",
+    "SummaryRow",
     "against_linkage",
     "against_reading",
     "against_scan",

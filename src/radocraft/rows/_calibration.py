@@ -22,7 +22,7 @@ _BINS = 10
 
 
 @dataclass(frozen=True)
-class Platt:
+class PlattCalibration:
     """``a z + b``, cut at +-6 and rounded to 1/1024; ``missing`` where there is no z."""
 
     slope: float
@@ -30,7 +30,7 @@ class Platt:
     missing: float = 0.0
 
     @classmethod
-    def of(cls, raw: Floats, positive: Truths) -> Platt:
+    def of(cls, raw: Floats, positive: Truths) -> PlattCalibration:
         """Fitted by Newton's method; NaN is missing."""
         known = np.isfinite(raw)
         base = _log_odds(positive)
@@ -140,7 +140,7 @@ def area_error(auc: float, positive: Truths) -> float:
 
 
 @dataclass(frozen=True)
-class Bin:
+class ReliabilityBin:
     """A tenth of the rows by score: what was said on average, and what was true."""
 
     said: float
@@ -148,19 +148,19 @@ class Bin:
     rows: int
 
 
-def reliability(scores: Floats, positive: Truths) -> tuple[Bin, ...]:
+def reliability(scores: Floats, positive: Truths) -> tuple[ReliabilityBin, ...]:
     """The calibration curve, by tenths of the rows."""
     order = np.argsort(scores, kind="stable")
     said = expit(scores)
     return tuple(
-        Bin(float(said[some].mean()), float(positive[some].mean()), len(some))
+        ReliabilityBin(float(said[some].mean()), float(positive[some].mean()), len(some))
         for some in np.array_split(order, _BINS)
         if len(some)
     )
 
 
 @dataclass(frozen=True)
-class Line:
+class LinearCalibration:
     """``a z + b`` for scores of a number from elsewhere; ``missing`` where there is no z."""
 
     slope: float
@@ -168,7 +168,7 @@ class Line:
     missing: float = 0.0
 
     @classmethod
-    def of(cls, raw: Floats, values: Floats) -> Line:
+    def of(cls, raw: Floats, values: Floats) -> LinearCalibration:
         """By least squares; NaN is missing."""
         known = np.isfinite(raw)
         base = float(values.mean())

@@ -17,9 +17,9 @@ from radocraft.errors import MissingColumn, NotFinite
 from radocraft.progress import Progress, quiet
 from radocraft.rows._checks import check_labels, check_read, check_rows, listed
 from radocraft.rows._encoding import Reader
-from radocraft.rows._estimators import Outcome
+from radocraft.rows._estimators import Target
 from radocraft.rows._expressions import NUMBERS, text
-from radocraft.rows._features import Column
+from radocraft.rows._features import ScorerColumn
 from radocraft.rows._folds import Lots, lots_of_text
 from radocraft.rows._keys import KeyReader
 from radocraft.rows._persons import Persons
@@ -98,7 +98,7 @@ class Asking:
     """
 
     reader: Reader
-    columns: tuple[Column, ...]
+    columns: tuple[ScorerColumn, ...]
     key: KeyReader | None = None
     group: str | None = None
     person: str | None = None
@@ -108,9 +108,9 @@ class Asking:
     seed: int = 0
 
     @property
-    def outcome(self) -> Outcome:
+    def target(self) -> Target:
         """What is to be predicted."""
-        return Outcome(0 if self.number is not None else len(self.reader.contract.label.codes))
+        return Target(0 if self.number is not None else len(self.reader.contract.label.codes))
 
     @property
     def number(self) -> Number | None:

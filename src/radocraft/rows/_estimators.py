@@ -15,14 +15,14 @@ import numpy as np
 from radocraft.arrays import Floats
 from radocraft.errors import DataError
 from radocraft.rows._calibration import RAW_TOP, raw_log_odds
-from radocraft.rows._features import Column
+from radocraft.rows._features import ScorerColumn
 
-Form = Literal["matrix", "frame"]
+EstimatorInput = Literal["matrix", "frame"]
 _MANY_WORDS = 50
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Target:
     """What is to be predicted: ``classes`` is their number, 0 for a number; two classes have one score."""
 
     classes: int
@@ -33,14 +33,14 @@ class Outcome:
         return self.classes == 0
 
 
-def estimator(model: str, columns: Sequence[Column], outcome: Outcome, seed: int) -> Any:
+def estimator(model: str, columns: Sequence[ScorerColumn], target: Target, seed: int) -> Any:
     """What the contract asks for, not fitted."""
     if model == "boosting":
-        return _boosting(columns, outcome, seed)
-    return _prepared(_linear(outcome), columns)
+        return _boosting(columns, target, seed)
+    return _prepared(_linear(target), columns)
 
 
-def adopted(given: Any, columns: Sequence[Column], outcome: Outcome) -> tuple[Any, Form]:
+def adopted(given: Any, columns: Sequence[ScorerColumn], target: Target) -> tuple[Any, EstimatorInput]:
     """The user's estimator, not fitted, and what it is to be given."""
     from sklearn.base import clone  # noqa: PLC0415
 
@@ -49,7 +49,7 @@ def adopted(given: Any, columns: Sequence[Column], outcome: Outcome) -> tuple[An
             f"A {type(given).__name__} is no estimator: it has no `fit` and `get_params`. Give one of scikit-learn, "
             "LightGBM or XGBoost, a pipeline, or a class of yours that inherits from `sklearn.base.BaseEstimator`."
         )
-    needed = ("predict",) if outcome.is_number else ("predict_proba", "decision_function")
+    needed = ("predict",) if target.is_number else ("predict_proba", "decision_function")
     fresh = clone(given)
     if not any(hasattr(type(fresh), name) for name in needed):
         raise DataError(
@@ -73,24 +73,24 @@ def _takes_frames(given: Any) -> bool:
     )
 
 
-def _categorical(columns: Sequence[Column]) -> list[int] | None:
+def _categorical(columns: Sequence[ScorerColumn]) -> list[int] | None:
     return [at for at, column in enumerate(columns) if column.how == "category"] or None
 
 
-def _boosting(columns: Sequence[Column], outcome: Outcome, seed: int) -> Any:
+def _boosting(columns: Sequence[ScorerColumn], target: Target, seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor  # noqa: PLC0415
 
-    kind = HistGradientBoostingRegressor if outcome.is_number else HistGradientBoostingClassifier
+    kind = HistGradientBoostingRegressor if target.is_number else HistGradientBoostingClassifier
     return kind(categorical_features=_categorical(columns), random_state=seed)
 
 
-def _linear(outcome: Outcome) -> Any:
+def _linear(target: Target) -> Any:
     from sklearn.linear_model import LogisticRegression, Ridge  # noqa: PLC0415
 
-    return Ridge() if outcome.is_number else LogisticRegression(max_iter=1000)
+    return Ridge() if target.is_number else LogisticRegression(max_iter=1000)
 
 
-def _prepared(model: Any, columns: Sequence[Column]) -> Any:
+def _prepared(model: Any, columns: Sequence[ScorerColumn]) -> Any:
     """A model that takes neither categories nor gaps: medians for gaps, one-hot categories, unit scale."""
     from sklearn.compose import ColumnTransformer  # noqa: PLC0415
     from sklearn.impute import SimpleImputer  # noqa: PLC0415
@@ -105,7 +105,7 @@ def _prepared(model: Any, columns: Sequence[Column]) -> Any:
     return make_pipeline(ColumnTransformer([step for step in steps if step[2]]), model)
 
 
-def given_form(matrix: Floats, columns: Sequence[Column], form: Form) -> Any:
+def given_form(matrix: Floats, columns: Sequence[ScorerColumn], form: EstimatorInput) -> Any:
     """The rows as the model takes them."""
     if form == "matrix":
         return matrix
@@ -134,14 +134,14 @@ def _other(categories: Sequence[str]) -> str:
     return word
 
 
-def raw_scores(model: Any, rows: Any, outcome: Outcome) -> Floats:
+def raw_scores(model: Any, rows: Any, target: Target) -> Floats:
     """What a fitted model says of rows: log-odds (a column for each class if there are three or more), or numbers."""
-    if outcome.is_number:
+    if target.is_number:
         return np.asarray(model.predict(rows), dtype=np.float64).reshape(len(rows))
     if not hasattr(model, "predict_proba"):
         told = np.asarray(model.decision_function(rows), dtype=np.float64)
         return told if told.ndim == 1 else np.clip(told, -RAW_TOP, RAW_TOP)
     found = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    probability = np.zeros((len(found), outcome.classes))
+    probability = np.zeros((len(found), target.classes))
     probability[:, np.asarray(model.classes_, dtype=np.int64)] = found
-    return raw_log_odds(probability[:, 1] if outcome.classes == 2 else probability)
+    return raw_log_odds(probability[:, 1] if target.classes == 2 else probability)

@@ -32,7 +32,7 @@ _IDENTIFIER = re.compile(r"(^|[_\W])(id|uuid|guid)$|Id$|ID$", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Column:
+class ScorerColumn:
     """A column, how it is read, and the categories that are told apart."""
 
     name: str
@@ -71,7 +71,7 @@ class Column:
 class Chosen:
     """The columns to fit on, and what is to be said about others."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ScorerColumn, ...]
     notes: tuple[str, ...]
 
 
@@ -95,13 +95,13 @@ def choose(source: Source, names: list[str], *, asked_for: bool) -> Chosen:
             "it. Convert it first, or leave it out of `of`."
         )
     notes = [f"'{name}' is left out: it is neither number, truth value, date nor text" for name in others]
-    facts, columns = _facts(source, kinds, names), list[Column]()
+    facts, columns = _facts(source, kinds, names), list[ScorerColumn]()
     for name in names:
         how = _how(kinds[name], facts[name])
         if not asked_for and facts[name].identifies(name, how):
             notes.append(f"'{name}' is left out: it is different in nearly every row, so it says who somebody is")
         elif facts[name].tells_apart:
-            columns.append(Column(name, how, _categories(source, name) if how == "category" else ()))
+            columns.append(ScorerColumn(name, how, _categories(source, name) if how == "category" else ()))
     if not columns:
         raise DataError(
             f"No column of '{source.name}' can tell rows apart, so there is nothing to fit a score on. Give a table "
@@ -128,7 +128,7 @@ def candidates(source: Source, names: list[str]) -> tuple[list[str], list[str]]:
     return sorted({*names} - ({*unclear} - instants)), sorted({*unclear} - instants)
 
 
-def as_score(source: Source, name: str) -> Column:
+def as_score(source: Source, name: str) -> ScorerColumn:
     """A column that holds scores of a model that exists already."""
     kinds = source.kinds()
     if name not in kinds:
@@ -139,7 +139,7 @@ def as_score(source: Source, name: str) -> Column:
     facts = _facts(source, kinds, [name])[name]
     if kinds[name] == "other" or (kinds[name] == "text" and facts.numbers < facts.present) or not facts.present:
         raise WrongType(f"'{name}' in '{source.name}' holds no scores: they are numbers. Correct `column`.")
-    return Column(name, "number")
+    return ScorerColumn(name, "number")
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,17 @@ from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
 from radocraft.errors import DataError, OneClass
 from radocraft.progress import Progress
-from radocraft.rows._calibration import Bin, Line, Performance, Platt, raw_log_odds, reliability
+from radocraft.rows._calibration import (
+    LinearCalibration,
+    Performance,
+    PlattCalibration,
+    ReliabilityBin,
+    raw_log_odds,
+    reliability,
+)
 from radocraft.rows._chunks import Asking, Chunk
-from radocraft.rows._estimators import Form, Outcome, given_form, raw_scores
-from radocraft.rows._features import Column
+from radocraft.rows._estimators import EstimatorInput, Target, given_form, raw_scores
+from radocraft.rows._features import ScorerColumn
 from radocraft.rows._folds import Deal, canonical_order, equal_rows_are_one, lots, strata_of
 from radocraft.rows._lots import Drawing, Lottery
 from radocraft.rows._parallel import in_parallel
@@ -24,7 +31,7 @@ _FITTING = "fitting the peer's model"
 
 
 @dataclass(frozen=True)
-class Task:
+class FitPlan:
     """What to fit, and by what rules.
 
     Parameters
@@ -42,7 +49,7 @@ class Task:
     asking: Asking
     folds: int
     unfitted: Any | None
-    form: Form
+    form: EstimatorInput
     notes: tuple[str, ...]
 
     @property
@@ -56,7 +63,7 @@ class Task:
         return self.asking.reader.peer
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ScorerColumn, ...]:
         """What the model is given."""
         return self.asking.columns
 
@@ -66,9 +73,9 @@ class Task:
         return self.asking.group
 
     @property
-    def outcome(self) -> Outcome:
+    def target(self) -> Target:
         """What is to be predicted."""
-        return self.asking.outcome
+        return self.asking.target
 
     @property
     def seed(self) -> int:
@@ -85,68 +92,68 @@ def ordered(chunk: Chunk, seed: int) -> Chunk:
     return chunk.take(canonical_order(lots(chunk.matrix, seed), chunk.signatures, chunk.labels, values, keys, groups))
 
 
-def fit(task: Task, chunk: Chunk, progress: Progress) -> Scorer:
+def fit(plan: FitPlan, chunk: Chunk, progress: Progress) -> Scorer:
     """The scorer of these rows, which are in canonical order."""
-    classes = np.searchsorted(np.array(task.contract.label.codes), chunk.labels)
-    lottery = _lottery(task, chunk, classes)
+    classes = np.searchsorted(np.array(plan.contract.label.codes), chunk.labels)
+    lottery = _lottery(plan, chunk, classes)
     lot = Drawing(lottery).lots(chunk, classes)
     nothing = np.zeros_like(classes)
-    count = 1 if lottery.by_group else len(task.contract.label.codes)
+    count = 1 if lottery.by_group else len(plan.contract.label.codes)
     labels = nothing if lottery.by_group else classes
     strata = nothing if lottery.by_group else strata_of(chunk.signatures, classes, count)
-    deal = Deal.of(lot, strata, labels, count, task.folds)
+    deal = Deal.of(lot, strata, labels, count, plan.folds)
     fold = deal.fold(lot, strata, labels)
-    _check_folds(task, classes, fold)
-    known = _Known(task, chunk, classes, fold)
-    models, raw = ((), known.elsewhere()) if task.unfitted is None else known.fitted(progress)
+    _check_folds(plan, classes, fold)
+    known = _Known(plan, chunk, classes, fold)
+    models, raw = ((), known.elsewhere()) if plan.unfitted is None else known.fitted(progress)
     maps = known.maps(raw)
     out = known.calibrated(raw, maps)
     performance, curve = known.judged(out)
     return Scorer(
-        task.contract,
-        task.peer,
-        task.columns,
-        task.form,
+        plan.contract,
+        plan.peer,
+        plan.columns,
+        plan.form,
         models,
         maps,
         deal,
         lottery,
-        task.group,
+        plan.group,
         performance,
         curve,
         len(chunk),
-        task.notes,
-        task.unfitted is None and known.are_probabilities,
+        plan.notes,
+        plan.unfitted is None and known.are_probabilities,
     )
 
 
-def _lottery(task: Task, chunk: Chunk, classes: Ints) -> Lottery:
-    if task.group is not None:
-        return Lottery(task.seed, True, True)
-    are_numbers = [column.how != "category" for column in task.columns]
-    together = equal_rows_are_one(chunk.matrix, are_numbers, lots(chunk.matrix, task.seed))
-    lottery = Lottery(task.seed, False, together)
+def _lottery(plan: FitPlan, chunk: Chunk, classes: Ints) -> Lottery:
+    if plan.group is not None:
+        return Lottery(plan.seed, True, True)
+    are_numbers = [column.how != "category" for column in plan.columns]
+    together = equal_rows_are_one(chunk.matrix, are_numbers, lots(chunk.matrix, plan.seed))
+    lottery = Lottery(plan.seed, False, together)
     if together:
         return lottery
     found, times = np.unique(lottery.first(chunk, classes), return_counts=True)
-    return Lottery(task.seed, False, False, found[times > 1])
+    return Lottery(plan.seed, False, False, found[times > 1])
 
 
-def _check_folds(task: Task, classes: Ints, fold: Ints) -> None:
+def _check_folds(plan: FitPlan, classes: Ints, fold: Ints) -> None:
     """Every fold must have rows, and the rows outside it more than one label."""
-    folds = task.folds
+    folds = plan.folds
     if len(np.unique(fold)) < folds:
-        whose = "persons" if task.group is not None else "different rows"
+        whose = "persons" if plan.group is not None else "different rows"
         raise DataError(
-            f"There are too few {whose} at '{task.peer}' to score each row by a model that has not seen it. "
+            f"There are too few {whose} at '{plan.peer}' to score each row by a model that has not seen it. "
             f"Give more rows, or agree on fewer `folds` than {folds}."
         )
-    if task.outcome.is_number:
+    if plan.target.is_number:
         return
     for at in range(folds):
         if len(np.unique(classes[fold != at])) < 2:
             raise OneClass(
-                f"Too few rows of '{task.peer}' have one of the values of '{task.contract.label.column}' to fit a "
+                f"Too few rows of '{plan.peer}' have one of the values of '{plan.contract.label.column}' to fit a "
                 "score. Check [label] in the contract, or give more rows."
             )
 
@@ -155,7 +162,7 @@ def _check_folds(task: Task, classes: Ints, fold: Ints) -> None:
 class _Known:
     """The rows to fit on, and their folds."""
 
-    task: Task
+    plan: FitPlan
     chunk: Chunk
     classes: Ints
     fold: Ints
@@ -170,7 +177,7 @@ class _Known:
         """Whether scores from elsewhere all lie between 0 and 1."""
         held = self.chunk.matrix[:, 0]
         held = held[~np.isnan(held)]
-        return self.task.outcome.classes == 2 and bool(((held >= 0.0) & (held <= 1.0)).all())
+        return self.plan.target.classes == 2 and bool(((held >= 0.0) & (held <= 1.0)).all())
 
     def elsewhere(self) -> Floats:
         """Scores that were fitted elsewhere."""
@@ -181,19 +188,19 @@ class _Known:
         """A model for each fold and one of all rows, and what the former say out of fold."""
         from sklearn.base import clone  # noqa: PLC0415
 
-        folds, outcome = self.task.folds, self.task.outcome
-        rows = given_form(self.chunk.matrix, self.task.columns, self.task.form)
-        wide = outcome.classes > 2
-        raw = np.empty((len(self.chunk), outcome.classes) if wide else len(self.chunk))
+        folds, target = self.plan.folds, self.plan.target
+        rows = given_form(self.chunk.matrix, self.plan.columns, self.plan.form)
+        wide = target.classes > 2
+        raw = np.empty((len(self.chunk), target.classes) if wide else len(self.chunk))
 
         def one(at: int) -> Any:
             seen = np.flatnonzero(self.fold != at)
             whole = len(seen) == len(self.fold)
-            model = clone(self.task.unfitted)
+            model = clone(self.plan.unfitted)
             model.fit(rows if whole else _some(rows, seen), self.aim if whole else self.aim[seen])
             unseen = np.flatnonzero(self.fold == at)
             if len(unseen):
-                raw[unseen] = raw_scores(model, _some(rows, unseen), outcome)
+                raw[unseen] = raw_scores(model, _some(rows, unseen), target)
             return model
 
         def advance(done: int) -> None:
@@ -202,34 +209,34 @@ class _Known:
         advance(0)
         return tuple(in_parallel(one, folds + 1, advance)), raw
 
-    def maps(self, raw: Floats) -> tuple[tuple[Platt | Line, ...], ...]:
+    def maps(self, raw: Floats) -> tuple[tuple[PlattCalibration | LinearCalibration, ...], ...]:
         """How every model is calibrated: ours all alike, by all rows out of fold; scores from elsewhere in folds."""
-        folds = self.task.folds
-        if self.task.unfitted is not None:
+        folds = self.plan.folds
+        if self.plan.unfitted is not None:
             return (self._map(raw, np.arange(len(raw))),) * (folds + 1)
         return tuple(self._map(raw, np.flatnonzero(self.fold != at)) for at in range(folds + 1))
 
-    def _map(self, raw: Floats, rows: Ints) -> tuple[Platt | Line, ...]:
-        classes, values = self.task.outcome.classes, self.chunk.values
+    def _map(self, raw: Floats, rows: Ints) -> tuple[PlattCalibration | LinearCalibration, ...]:
+        classes, values = self.plan.target.classes, self.chunk.values
         if values is not None:
-            return (Line.of(raw[rows], values[rows]),) if self.task.unfitted is None else ()
+            return (LinearCalibration.of(raw[rows], values[rows]),) if self.plan.unfitted is None else ()
         if classes == 2:
-            return (Platt.of(raw[rows], self.classes[rows] == 1),)
-        return tuple(Platt.of(raw[rows, at], self.classes[rows] == at) for at in range(classes))
+            return (PlattCalibration.of(raw[rows], self.classes[rows] == 1),)
+        return tuple(PlattCalibration.of(raw[rows, at], self.classes[rows] == at) for at in range(classes))
 
-    def calibrated(self, raw: Floats, maps: tuple[tuple[Platt | Line, ...], ...]) -> Floats:
+    def calibrated(self, raw: Floats, maps: tuple[tuple[PlattCalibration | LinearCalibration, ...], ...]) -> Floats:
         """Scores out of fold."""
         out = raw.copy()
-        for at in range(self.task.folds):
+        for at in range(self.plan.folds):
             rows = np.flatnonzero(self.fold == at)
             for number, each in enumerate(maps[at]):
                 place = rows if raw.ndim == 1 else (rows, number)
                 out[place] = each(raw[place])
         return out
 
-    def judged(self, scores: Floats) -> tuple[Performance, tuple[tuple[Bin, ...], ...]]:
+    def judged(self, scores: Floats) -> tuple[Performance, tuple[tuple[ReliabilityBin, ...], ...]]:
         """How good they are, and how well calibrated."""
-        classes, values = self.task.outcome.classes, self.chunk.values
+        classes, values = self.plan.target.classes, self.chunk.values
         if values is not None:
             return Performance.of_numbers(scores, values), ()
         if classes == 2:

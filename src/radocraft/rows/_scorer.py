@@ -18,12 +18,12 @@ from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract, Kind, Number
 from radocraft.errors import MissingColumn
 from radocraft.progress import Progress, quiet
-from radocraft.rows._calibration import Bin, Line, Performance, Platt, raw_log_odds
+from radocraft.rows._calibration import LinearCalibration, Performance, PlattCalibration, ReliabilityBin, raw_log_odds
 from radocraft.rows._checks import listed
 from radocraft.rows._chunks import Asking, Chunk, check_kept
 from radocraft.rows._encoding import Reader
-from radocraft.rows._estimators import Form, Outcome, given_form, raw_scores
-from radocraft.rows._features import Column
+from radocraft.rows._estimators import EstimatorInput, Target, given_form, raw_scores
+from radocraft.rows._features import ScorerColumn
 from radocraft.rows._folds import Deal, strata_of
 from radocraft.rows._lots import Drawing, Lottery
 from radocraft.rows._scorer_file import packed, read_scorer, unpacked, write_scorer
@@ -59,15 +59,15 @@ class Scorer:
 
     contract: Contract
     peer: str
-    columns: tuple[Column, ...]
-    form: Form
+    columns: tuple[ScorerColumn, ...]
+    form: EstimatorInput
     models: tuple[Any, ...]
-    maps: tuple[tuple[Platt | Line, ...], ...]
+    maps: tuple[tuple[PlattCalibration | LinearCalibration, ...], ...]
     deal: Deal
     lottery: Lottery
     group: str | None
     performance: Performance
-    reliability: tuple[tuple[Bin, ...], ...]
+    reliability: tuple[tuple[ReliabilityBin, ...], ...]
     rows: int
     notes: tuple[str, ...] = ()
     logit: bool = False
@@ -78,16 +78,16 @@ class Scorer:
         return self.contract.fingerprint
 
     @property
-    def outcome(self) -> Outcome:
+    def target(self) -> Target:
         """What is predicted."""
         label = self.contract.label
-        return Outcome(0 if isinstance(label, Number) else len(label.codes))
+        return Target(0 if isinstance(label, Number) else len(label.codes))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What its scores are called: the feature's name, of several classes with each one's."""
         name = self.contract.score_of(self.peer)[0]
-        if self.outcome.classes <= 2:
+        if self.target.classes <= 2:
             return (name,)
         return tuple(f"{name}={value}" for value in self.contract.label.names)
 
@@ -100,7 +100,7 @@ class Scorer:
         if not self.models:
             told = matrix[:, 0]
             return np.where(np.isnan(told), np.nan, raw_log_odds(told)) if self.logit else told
-        return raw_scores(self.models[at], given_form(matrix, self.columns, self.form), self.outcome)
+        return raw_scores(self.models[at], given_form(matrix, self.columns, self.form), self.target)
 
     def calibrated(self, at: int, matrix: Floats) -> Floats:
         """... and what that means."""
@@ -113,7 +113,7 @@ class Scorer:
 
     def by_fold(self, chunk: Chunk, fold: Ints) -> Floats:
         """Scores by models that have seen no row of the row's fold."""
-        shape = (len(chunk),) if self.outcome.classes <= 2 else (len(chunk), self.outcome.classes)
+        shape = (len(chunk),) if self.target.classes <= 2 else (len(chunk), self.target.classes)
         out = np.empty(shape)
         for at in range(self.deal.folds):
             rows = np.flatnonzero(fold == at)
@@ -208,7 +208,7 @@ class Scorer:
         scorer = cls(
             contract=contract,
             peer=str(held["peer"]),
-            columns=tuple(Column(c["name"], c["how"], tuple(c["categories"])) for c in held["columns"]),
+            columns=tuple(ScorerColumn(c["name"], c["how"], tuple(c["categories"])) for c in held["columns"]),
             form=held["form"],
             models=models,
             maps=tuple(tuple(_map(each) for each in maps) for maps in held["maps"]),
@@ -216,7 +216,7 @@ class Scorer:
             lottery=Lottery(held["seed"], held["by_group"], held["equal_are_one"], unpacked(held["repeated"])),
             group=held["group"],
             performance=Performance(**held["performance"]),
-            reliability=tuple(tuple(Bin(**each) for each in curve) for curve in held["reliability"]),
+            reliability=tuple(tuple(ReliabilityBin(**each) for each in curve) for curve in held["reliability"]),
             rows=int(held["rows"]),
             notes=tuple(held["notes"]),
             logit=bool(held["logit"]),
@@ -248,7 +248,7 @@ class Scorer:
     def _lacking(self, kinds: dict[str, Kind]) -> list[str]:
         return [name for name, here in self._here(kinds).items() if here not in kinds]
 
-    def _found(self, source: Source) -> tuple[Reader, tuple[Column, ...]]:
+    def _found(self, source: Source) -> tuple[Reader, tuple[ScorerColumn, ...]]:
         """How a table of new rows is read."""
         kinds, peer = source.kinds(), self.contract.peers[self.peer]
         here = self._here(kinds)
@@ -261,6 +261,6 @@ class Scorer:
         return reader, tuple(replace(column, name=here[column.name]) for column in self.columns)
 
 
-def _map(held: dict[str, Any]) -> Platt | Line:
+def _map(held: dict[str, Any]) -> PlattCalibration | LinearCalibration:
     numbers = held["slope"], held["intercept"], held["missing"]
-    return Line(*numbers) if held["kind"] == "Line" else Platt(*numbers)
+    return LinearCalibration(*numbers) if held["kind"] == LinearCalibration.__name__ else PlattCalibration(*numbers)

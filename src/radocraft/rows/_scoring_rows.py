@@ -23,9 +23,9 @@ from radocraft.rows._calibration import area, area_error
 from radocraft.rows._checks import check_columns, check_rows, listed
 from radocraft.rows._chunks import Asking, Chunk, joined
 from radocraft.rows._encoding import Reader
-from radocraft.rows._estimators import Form, adopted, estimator
-from radocraft.rows._features import Column, as_score, candidates, choose
-from radocraft.rows._fitting import Task, fit, ordered
+from radocraft.rows._estimators import EstimatorInput, adopted, estimator
+from radocraft.rows._features import ScorerColumn, as_score, candidates, choose
+from radocraft.rows._fitting import FitPlan, fit, ordered
 from radocraft.rows._keys import KeyReader
 from radocraft.rows._lots import Drawing
 from radocraft.rows._parallel import in_turn
@@ -90,7 +90,7 @@ def score_rows(
     if score.fitted_elsewhere:
         notes += seen_before(seen, rows, progress)
     rows = ordered(rows, seed)
-    fitted = fit(_task(asking, score, scorer, notes), rows, progress)
+    fitted = fit(_plan(asking, score, scorer, notes), rows, progress)
     if seen is whole:
         return _scored(fitted, rows, Drawing(fitted.lottery)), fitted
     del rows
@@ -128,7 +128,7 @@ class _Peer:
         """The column that folds go by."""
         return self.score.group or self.person
 
-    def asking(self, columns: tuple[Column, ...]) -> Asking:
+    def asking(self, columns: tuple[ScorerColumn, ...]) -> Asking:
         """What to ask of each row."""
         most = 1 if self.bounds is None else self.bounds.rows_per_person
         key = KeyReader.of(self.reader, self.secret)
@@ -198,7 +198,7 @@ def _names(peer: _Peer, score: Score) -> list[str]:
     return [name for name in peer.reader.kinds if name not in never]
 
 
-def _columns(peer: _Peer, score: Score, scorer: Any | None) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+def _columns(peer: _Peer, score: Score, scorer: Any | None) -> tuple[tuple[ScorerColumn, ...], tuple[str, ...]]:
     """What the model is given, and what is to be said about columns that it is not."""
     names = _names(peer, score)
     if score.fitted_elsewhere:
@@ -212,14 +212,14 @@ def _columns(peer: _Peer, score: Score, scorer: Any | None) -> tuple[tuple[Colum
     return chosen.columns, chosen.notes
 
 
-def _task(asking: Asking, score: Score, scorer: Any | None, notes: tuple[str, ...]) -> Task:
+def _plan(asking: Asking, score: Score, scorer: Any | None, notes: tuple[str, ...]) -> FitPlan:
     unfitted: Any | None = None
-    form: Form = "matrix"
+    form: EstimatorInput = "matrix"
     if scorer is not None:
-        unfitted, form = adopted(scorer, asking.columns, asking.outcome)
+        unfitted, form = adopted(scorer, asking.columns, asking.target)
     elif not score.fitted_elsewhere:
-        unfitted = estimator(score.model, asking.columns, asking.outcome, asking.seed)
-    return Task(asking, score.folds, unfitted, form, notes)
+        unfitted = estimator(score.model, asking.columns, asking.target, asking.seed)
+    return FitPlan(asking, score.folds, unfitted, form, notes)
 
 
 def seen_before(peer: _Peer, rows: Chunk, progress: Progress) -> tuple[str, ...]:
@@ -227,12 +227,14 @@ def seen_before(peer: _Peer, rows: Chunk, progress: Progress) -> tuple[str, ...]
     asking = peer.asking(())
     column = peer.score.column
     names = [name for name in peer.reader.kinds if name not in (*peer.named(), column)]
-    if asking.outcome.classes != 2 or not names:
+    if asking.target.classes != 2 or not names:
         return ()
     chosen = choose(peer.source, names, asked_for=False)
     asking = peer.asking(chosen.columns)
     refit = fit(
-        Task(asking, peer.score.folds, estimator("boosting", chosen.columns, asking.outcome, peer.seed), "matrix", ()),
+        FitPlan(
+            asking, peer.score.folds, estimator("boosting", chosen.columns, asking.target, peer.seed), "matrix", ()
+        ),
         ordered(joined(list(asking.chunks(peer.source))), peer.seed),
         progress,
     )

@@ -47,4 +47,4 @@ def test_metrics_count_calls_jobs_bytes_and_refusals(world: World) -> None:
 
 def test_a_port_that_is_taken(world: World) -> None:
     with live(world, metrics="127.0.0.1:0") as bank, pytest.raises(NetworkError, match="Choose another port"):
-        serve_metrics(f"127.0.0.1:{bank.station.metrics_port}", Metrics(), lambda: None)
+        serve_metrics(f"127.0.0.1:{bank.node.metrics_port}", Metrics(), lambda: None)

@@ -13,7 +13,7 @@ from radocraft.learning._blocks import merge
 from radocraft.learning._matching import fit_matching
 from radocraft.learning._metrics import auc
 from radocraft.learning._population import Population
-from radocraft.model._record import Estimate
+from radocraft.model._fields import Estimate
 
 TWO_NORMALS = Contract.parse(
     'name = "n"\nlabel = { column = "y", positive = 1, negative = 0 }\n'

@@ -8,7 +8,15 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
-from radocraft.rows._calibration import Line, Performance, Platt, area, area_error, raw_log_odds, reliability
+from radocraft.rows._calibration import (
+    LinearCalibration,
+    Performance,
+    PlattCalibration,
+    area,
+    area_error,
+    raw_log_odds,
+    reliability,
+)
 from radocraft.sums import TOP
 
 SCORES = st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=2, max_size=40)
@@ -29,7 +37,7 @@ def test_platts_map_is_the_logistic_regression_with_his_targets(slope, intercept
     both = LogisticRegression(C=1e12, tol=1e-10, max_iter=1000).fit(
         np.tile(raw, 2)[:, None], np.repeat([1, 0], len(raw)), sample_weight=np.concatenate([target, 1 - target])
     )
-    found = Platt.of(raw, positive)
+    found = PlattCalibration.of(raw, positive)
     assert found.slope == pytest.approx(both.coef_[0, 0], abs=1e-4)
     assert found.intercept == pytest.approx(both.intercept_[0], abs=1e-4)
     assert abs(found.slope - slope) < 0.2
@@ -37,35 +45,37 @@ def test_platts_map_is_the_logistic_regression_with_his_targets(slope, intercept
 
 def test_a_model_that_says_the_opposite_says_nothing():
     raw, positive = generated(-1.0, 0.5)
-    found = Platt.of(raw, positive)
+    found = PlattCalibration.of(raw, positive)
     assert found.slope == 0.0
     assert expit(found(raw)).mean() == pytest.approx(positive.mean(), abs=1e-3)
 
 
 def test_perfect_separation_and_single_values_stay_finite():
     raw = np.array([-1.0] * 20 + [1.0] * 20)
-    found = Platt.of(raw, raw > 0)
+    found = PlattCalibration.of(raw, raw > 0)
     assert np.isfinite([found.slope, found.intercept]).all()
     assert found(raw)[-1] > 2.0
     assert (np.abs(found(1e300 * raw)) == TOP).all()
-    assert Platt.of(np.ones(9), np.arange(9) < 3)(np.ones(1)) == pytest.approx(np.log(4 / 7), abs=1e-3)
-    nothing = Platt.of(np.full(30, np.nan), np.arange(30) < 10)
+    assert PlattCalibration.of(np.ones(9), np.arange(9) < 3)(np.ones(1)) == pytest.approx(np.log(4 / 7), abs=1e-3)
+    nothing = PlattCalibration.of(np.full(30, np.nan), np.arange(30) < 10)
     assert nothing(np.array([np.nan, 5.0])) == pytest.approx([np.log(11 / 21)] * 2, abs=1e-3)
 
 
 def test_rows_without_a_score_have_the_log_odds_of_their_like():
     raw, positive = generated(1.0, 0.0)
     raw[:400], positive[:400] = np.nan, np.arange(400) < 300
-    found = Platt.of(raw, positive)
+    found = PlattCalibration.of(raw, positive)
     assert found(np.array([np.nan])) == pytest.approx(np.log(301 / 101), abs=1e-3)
     few = raw.copy()
     few[5:400] = 0.0
-    assert Platt.of(few, positive).missing == pytest.approx(np.log((positive.sum() + 1) / ((~positive).sum() + 1)))
+    assert PlattCalibration.of(few, positive).missing == pytest.approx(
+        np.log((positive.sum() + 1) / ((~positive).sum() + 1))
+    )
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=20))
 def test_scores_are_multiples_of_a_small_step_within_bounds(raw):
-    scores = Platt(3.0, 0.1)(np.array(raw))
+    scores = PlattCalibration(3.0, 0.1)(np.array(raw))
     assert (np.abs(scores) <= TOP).all()
     np.testing.assert_array_equal(scores * 1024, np.rint(scores * 1024))
     np.testing.assert_array_equal(scores.astype(np.float32), scores)
@@ -123,8 +133,8 @@ def test_numbers_from_elsewhere_are_put_right_by_least_squares():
     rng = np.random.default_rng(0)
     raw = rng.normal(size=500)
     values = 3.0 * raw + 5.0 + rng.normal(size=500)
-    found = Line.of(raw, values)
+    found = LinearCalibration.of(raw, values)
     assert [found.slope, found.intercept] == pytest.approx(np.polyfit(raw, values, 1).tolist())
     raw[:100] = np.nan
-    assert Line.of(raw, values)(np.array([np.nan])) == pytest.approx(values[:100].mean())
-    assert Line.of(np.ones(9), np.arange(9.0))(np.ones(1)) == pytest.approx(4.0)
+    assert LinearCalibration.of(raw, values)(np.array([np.nan])) == pytest.approx(values[:100].mean())
+    assert LinearCalibration.of(np.ones(9), np.arange(9.0))(np.ones(1)) == pytest.approx(4.0)

@@ -33,7 +33,7 @@ _ML = "/ml/machine-learning-databases"
 
 
 @dataclass(frozen=True)
-class Source:
+class DomainFile:
     """Where a domain's file is and how it is written.
 
     Parameters
@@ -110,68 +110,68 @@ _DIGESTS = {
     "phishing": "0194e13ab25c73d12afd7a9d887fdef539bc2e959bd4b3fbf551fef3acf1b2da",
 }
 SOURCES = {
-    "wine": Source(
+    "wine": DomainFile(
         f"{_ML}/wine/wine.data",
         tuple(_WINE.split()),
         _DIGESTS["wine"],
         class_first=True,
     ),
-    "sonar": Source(
+    "sonar": DomainFile(
         f"{_ML}/undocumented/connectionist-bench/sonar/sonar.all-data",
         (*_numbered("band", 60), "class"),
         _DIGESTS["sonar"],
     ),
-    "ionosphere": Source(
+    "ionosphere": DomainFile(
         f"{_ML}/ionosphere/ionosphere.data",
         (*_numbered("a", 34), "class"),
         _DIGESTS["ionosphere"],
     ),
-    "mice": Source(
+    "mice": DomainFile(
         "/static/public/342/data.csv",
         (*(f"{protein}_N" for protein in _MICE.split()), "Genotype", "Treatment", "Behavior", "class"),
         _DIGESTS["mice"],
         skip=1,
         drop=1,
     ),
-    "winered": Source(
+    "winered": DomainFile(
         f"{_ML}/wine-quality/winequality-red.csv",
         tuple(_QUALITY.split()),
         _DIGESTS["winered"],
         separator=";",
         skip=1,
     ),
-    "steelplates": Source(
+    "steelplates": DomainFile(
         f"{_ML}/00198/Faults.NNA",
         tuple(_STEEL.split()),
         _DIGESTS["steelplates"],
         separator=None,
     ),
-    "statlog": Source(
+    "statlog": DomainFile(
         f"{_ML}/statlog/satimage/sat.trn",
         (*(f"px{pixel}_band{band}" for pixel in range(1, 10) for band in range(1, 5)), "class"),
         _DIGESTS["statlog"],
         separator=None,
     ),
-    "winewhite": Source(
+    "winewhite": DomainFile(
         f"{_ML}/wine-quality/winequality-white.csv",
         tuple(_QUALITY.split()),
         _DIGESTS["winewhite"],
         separator=";",
         skip=1,
     ),
-    "page": Source(
+    "page": DomainFile(
         "/static/public/78/data.csv",
         tuple(_PAGE.split()),
         _DIGESTS["page"],
         skip=1,
     ),
-    "firmteacher": Source(
+    "firmteacher": DomainFile(
         f"{_ML}/00324/ClaveVectors_Firm-Teacher_Model.txt",
         (*_numbered("onset", 16), *_CLAVES),
         _DIGESTS["firmteacher"],
         separator=None,
     ),
-    "phishing": Source(
+    "phishing": DomainFile(
         f"{_ML}/00327/Training%20Dataset.arff",
         tuple(_PHISHING.split()),
         _DIGESTS["phishing"],
@@ -186,7 +186,7 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "radocraft" / "uci"
 
 
-def fetch(name: str, folder: Path | None = None, *, base: str = UCI, source: Source | None = None) -> Path:
+def fetch(name: str, folder: Path | None = None, *, base: str = UCI, source: DomainFile | None = None) -> Path:
     """The CSV file of a domain, fetched if it is not in the cache yet.
 
     Raises
@@ -227,7 +227,7 @@ def _get(url: str) -> bytes:
 _REMEDY = "Check the network, or put the CSV files in a folder and set RADOCRAFT_DATA to it."
 
 
-def to_csv(body: bytes, source: Source) -> bytes:
+def to_csv(body: bytes, source: DomainFile) -> bytes:
     """The repository's file as CSV with our header."""
     out = io.StringIO()
     out.write(",".join(source.columns) + "\n")
@@ -236,7 +236,7 @@ def to_csv(body: bytes, source: Source) -> bytes:
     return out.getvalue().encode()
 
 
-def _rows(lines: Iterable[str], source: Source) -> Iterator[list[str]]:
+def _rows(lines: Iterable[str], source: DomainFile) -> Iterator[list[str]]:
     rest = iter(lines)
     if isinstance(source.skip, str):
         for line in rest:
@@ -251,7 +251,7 @@ def _rows(lines: Iterable[str], source: Source) -> Iterator[list[str]]:
         yield [*cells[1:], cells[0]] if source.class_first else cells
 
 
-def _digest_of(content: bytes, source: Source) -> str:
+def _digest_of(content: bytes, source: DomainFile) -> str:
     try:
         table = csv.read_csv(pa.BufferReader(content))
     except pa.ArrowException:

@@ -36,7 +36,7 @@ _USUAL_BINS = 4
 
 
 @dataclass(frozen=True)
-class Line:
+class SummaryRow:
     """One algorithm over the cells of one group of settings.
 
     Parameters
@@ -73,7 +73,7 @@ class Line:
         return self.algorithm if self.caution is None else f"{self.algorithm} {self.caution:g}"
 
 
-def summarise(records: Sequence[Record], by_domain: bool = False) -> list[Line]:
+def summarise(records: Sequence[Record], by_domain: bool = False) -> list[SummaryRow]:
     """One line for every group of settings and algorithm, and for every domain if asked.
 
     Examples
@@ -86,7 +86,7 @@ def summarise(records: Sequence[Record], by_domain: bool = False) -> list[Line]:
     if not cells:
         raise StudyError("The results hold no finished cell. Let `radocraft study run` go on for a while.")
     group = (*_GROUP, "domain") if by_domain else _GROUP
-    lines: list[Line] = []
+    lines: list[SummaryRow] = []
     for settings, members in _grouped(cells, group):
         for (algorithm, caution), ours in _grouped(members, ("algorithm", "caution")):
             lines.append(_line(dict(zip(group, settings, strict=True)), str(algorithm), caution, ours))
@@ -142,9 +142,9 @@ def _grouped(
 
 def _line(
     group: dict[str, str | float | bool | None], algorithm: str, caution: str | float | bool | None, ours: list[Record]
-) -> Line:
+) -> SummaryRow:
     level = [record["oracle_p"] > LEVEL for record in ours]
-    return Line(
+    return SummaryRow(
         group={name: value for name, value in group.items() if value is not None},
         algorithm=algorithm,
         caution=None if caution is None else float(caution),
@@ -159,7 +159,7 @@ def _line(
     )
 
 
-def best_caution(lines: Iterable[Line], gap: float) -> Line:
+def best_caution(lines: Iterable[SummaryRow], gap: float) -> SummaryRow:
     """The one caution to judge expected matching by: of those within a gap to the oracle, the one with most wins."""
     ours = [line for line in lines if line.algorithm == "matching"]
     near = [line for line in ours if line.oracle_gap <= gap] or ours

@@ -18,9 +18,9 @@ from tests.unit.research.study.data import needs_data
 
 from radocraft.errors import StudyError
 from radocraft.research.study._domains import load_table
-from radocraft.research.study._download import SOURCES, Source, cache_folder, fetch, to_csv, values_digest
+from radocraft.research.study._download import SOURCES, DomainFile, cache_folder, fetch, to_csv, values_digest
 
-SMALL = Source("/small.data", ("x", "y", "class"), "", class_first=True)
+SMALL = DomainFile("/small.data", ("x", "y", "class"), "", class_first=True)
 CONTENT = b"1,0.5,.25\n2,1.5,7\n"
 WHOLE = replace(SMALL, digest=values_digest(pa.table({"x": [0.5, 1.5], "y": [0.25, 7.0], "class": [1.0, 2.0]})))
 
@@ -103,7 +103,7 @@ def test_no_network(tmp_path: Path) -> None:
         fetch("small", tmp_path, base=f"http://127.0.0.1:{free_port()}", source=WHOLE)
 
 
-def original(name: str, source: Source) -> bytes:
+def original(name: str, source: DomainFile) -> bytes:
     """A domain's file as the repository writes it, made from our CSV."""
     header, *rows = Path(os.environ["RADOCRAFT_DATA"], f"{name}.csv").read_text().splitlines()
     separator = {None: " ", ";": ";"}.get(source.separator, ",")

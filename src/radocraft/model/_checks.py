@@ -19,11 +19,12 @@ from radocraft.contract import Contract, Score, private_columns
 from radocraft.sums import ROLLED
 
 if TYPE_CHECKING:
-    from radocraft.model._record import Origin, Record
+    from radocraft.model._fields import Origin
+    from radocraft.model._model import Model
     from radocraft.model._scores import ScoreModel
 
 
-def check_record(model: Record) -> None:
+def check_model(model: Model) -> None:
     """A model of columns."""
     contract, blocks, width = model.contract, model.blocks, np.shape(model.intercept)
     _check_origins(contract, model.learned_from)
@@ -67,7 +68,7 @@ def check_scores(model: ScoreModel) -> None:
     _check_finite(model)
 
 
-def _own(model: Record, peer: str) -> list[str]:
+def _own(model: Model, peer: str) -> list[str]:
     """The columns that are in the model as this peer's: of what several hold, the first one's."""
     before: set[str] = set()
     for other in model.peers[: model.peers.index(peer)]:
@@ -88,7 +89,7 @@ def _are_codes(codes: list[int], sizes: list[int]) -> bool:
     )
 
 
-def _check_odds(model: Record) -> None:
+def _check_odds(model: Model) -> None:
     if model.odds is None:
         return
     count = len(model.classes)

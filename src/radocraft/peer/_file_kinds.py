@@ -1,4 +1,4 @@
-"""Parts and scores, as the road sees them."""
+"""The two kinds of files that leave, parts and counts of scores, as the road sees them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from radocraft.errors import FileError
 from radocraft.gate import describe_rows
 from radocraft.ledger import What
 from radocraft.parts import BINS, Histograms, Part
-from radocraft.peer._outgoing import Facts, Form
+from radocraft.peer._outgoing import Facts, FileKind
 
 
 def _describe_part(part: Part) -> Facts:
@@ -46,10 +46,10 @@ def _write_scores(scores: Histograms, file: IO[bytes]) -> None:
     file.write(scores.encode())
 
 
-PARTS = Form("part", Part.read, Part.stream, _describe_part)
-SCORES = Form("scores", _read_scores, _write_scores, _describe_scores)
+PARTS = FileKind("part", Part.read, Part.stream, _describe_part)
+SCORES = FileKind("scores", _read_scores, _write_scores, _describe_scores)
 
 
-def form_of(what: What) -> Form[Any]:
-    """The form of a kind of file."""
+def kind_of(what: What) -> FileKind[Any]:
+    """How to handle this kind of file."""
     return SCORES if what == "scores" else PARTS

@@ -28,7 +28,7 @@ from radocraft.learning._fit import Fit
 from radocraft.learning._matching import Ridge
 from radocraft.learning._noise import noise_cost
 from radocraft.learning._population import CAUTIONS, Population, assumption
-from radocraft.model import BlockTable, Estimate, Noise, Odds, Outlook, Weight, plain
+from radocraft.model import BlockTable, Estimate, NoiseCost, Odds, Outlook, Weight, plain
 
 OF_NUMBERS = (
     "New rows are like those learned from, and what one peer's columns say about another's inside a block is as "
@@ -41,7 +41,7 @@ _AT_ONCE = 256
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Forecast:
     """What is known about a fit: a population for every score."""
 
     blocks: Blocks
@@ -49,7 +49,7 @@ class Outcome:
     populations: tuple[Population, ...]
 
     @classmethod
-    def of(cls, blocks: Blocks, fit: Fit) -> Outcome:
+    def of(cls, blocks: Blocks, fit: Fit) -> Forecast:
         """Read it off the blocks."""
         return cls(blocks, fit, Population.of_each(blocks, fit))
 
@@ -72,7 +72,7 @@ class Outcome:
         found = [population.effects() for population in self.populations]
         return {name: self._joined(np.array([effects[name] for effects in found])) for name in found[0]}
 
-    def noise(self, promised: dict[str, str]) -> Noise | None:
+    def noise(self, promised: dict[str, str]) -> NoiseCost | None:
         """What the parts' noise costs, if there is any; ``promised`` are the guarantees of the peers that added it."""
         if not promised:
             return None
@@ -82,7 +82,7 @@ class Outcome:
         for peer, guarantee in promised.items():
             alike.setdefault(guarantee, []).append(peer)
         said = "; ".join(f"{', '.join(peers)}: {guarantee}" for guarantee, peers in alike.items())
-        return Noise(guarantee=said, loss=loss, error=error)
+        return NoiseCost(guarantee=said, loss=loss, error=error)
 
     def table(self) -> BlockTable:
         """The mean contributions per block, for views that lack a peer's columns."""

@@ -1,34 +1,15 @@
-"""The model file: what was learned, from what, and how good it is. JSON, self-contained.
-
-A score is linear in the features as the contract encodes them::
-
-    score = intercept + sum over shared columns + sum over private columns of weight * value
-
-with ``value = (raw - centre) / scale`` for a number, 0 where it is missing. The
-file holds every weight in these standardised units and in the units of the raw
-column, the contract, a line on every part it was learned from, the losses, and
-per block the mean contribution of each peer. No sum of a peer's column is in it.
-"""
+"""What stands in a model file, field by field; the file itself is `Model`."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from functools import cached_property
-from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import expit, softmax
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Constants, Contract, Value
 from radocraft.errors import LearnError
-from radocraft.files import __version__, read_json, write_json
-from radocraft.model._sound import check_record
-
-FORMAT: Literal[1] = 1
-
 
 Weight = float | tuple[float, ...]
 """One number, or with several classes one for each, in the contract's order."""
@@ -53,11 +34,13 @@ def plain(weight: Floats) -> Weight:
     return out
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """Base of all fields: they never change, and unknown ones are refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Coefficient(_Frozen):
+class Coefficient(Frozen):
     """The weight of one column of the model.
 
     ``peer`` is None for a shared column. ``standardised`` goes with
@@ -76,7 +59,7 @@ class Coefficient(_Frozen):
     effect: Weight
 
 
-class Gate(_Frozen):
+class Gate(Frozen):
     """What a peer's gate did to its part before it left, as the part says."""
 
     mode: str
@@ -84,7 +67,7 @@ class Gate(_Frozen):
     rolled_up: int
 
 
-class Origin(_Frozen):
+class Origin(Frozen):
     """A part the model was learned from."""
 
     peer: str
@@ -97,7 +80,7 @@ class Origin(_Frozen):
     gate: Gate | None = None
 
 
-class Certificate(_Frozen):
+class Certificate(Frozen):
     """Ridge losses on the training population; a numeric label in units of its standard deviation.
 
     ``expected`` is the mean over all matchings of rows consistent with the
@@ -114,7 +97,7 @@ class Certificate(_Frozen):
     trusted: tuple[str, ...] = ()
 
 
-class Noise(_Frozen):
+class NoiseCost(Frozen):
     """What the peers that add noise promise, and what it costs.
 
     ``loss`` is by how much it is expected to have raised the loss on the training
@@ -132,7 +115,7 @@ class Noise(_Frozen):
         return f"{self.guarantee}; the noise costs {points}{self.loss:.2g} of the loss."
 
 
-class Tuned(_Frozen):
+class Tuning(Frozen):
     """How the strength of the regularisation was chosen: every candidate with its score, lowest best."""
 
     method: str
@@ -141,7 +124,7 @@ class Tuned(_Frozen):
     scores: tuple[float, ...]
 
 
-class Odds(_Frozen):
+class Odds(Frozen):
     """Log-odds of the positive label: ``offset + slope * score``.
 
     With several classes one number for each, ``offset + slope @ scores``, whose
@@ -172,7 +155,7 @@ class Odds(_Frozen):
         return (log_odds > 0 if log_odds.ndim == 1 else log_odds.argmax(axis=1)).astype(np.int64)
 
 
-class Outlook(_Frozen):
+class Outlook(Frozen):
     """What to expect on new rows, if what no one can see is as this caution assumes; see `Estimate`."""
 
     caution: float
@@ -181,7 +164,7 @@ class Outlook(_Frozen):
     r2: float | None = None
 
 
-class Reliability(_Frozen):
+class Reliability(Frozen):
     """Rows to expect with a probability in one bin: their share of all, the mean they are told, the mean that is so."""
 
     share: float
@@ -189,7 +172,7 @@ class Reliability(_Frozen):
     true: float
 
 
-class Estimate(_Frozen):
+class Estimate(Frozen):
     """How the model will do on new rows, estimated without one joined row; see `population`.
 
     With several classes the AUC is the mean over classes, each against all others,
@@ -209,7 +192,7 @@ class Estimate(_Frozen):
     assumption: str
 
 
-class Compared(_Frozen):
+class Compared(Frozen):
     """One way to treat what nobody can see, and its loss on linked rows."""
 
     kind: Literal["caution", "covariance"]
@@ -217,7 +200,7 @@ class Compared(_Frozen):
     loss: float
 
 
-class Validated(_Frozen):
+class Validation(Frozen):
     """A real test on linked rows, in the terms of `Estimate`."""
 
     rows: int
@@ -228,7 +211,7 @@ class Validated(_Frozen):
     compared: tuple[Compared, ...]
 
 
-class Difference(_Frozen):
+class Difference(Frozen):
     """Two peers' labels or signatures compared: G, its degrees of freedom, and how likely chance gives as much."""
 
     peers: tuple[str, str]
@@ -238,7 +221,7 @@ class Difference(_Frozen):
     p: float
 
 
-class Seen(_Frozen):
+class Seen(Frozen):
     """Whom a peer saw, against the population of the model, whose blocks have the weights u.
 
     ``counts`` is the peer's share in the weights, 0 if it lacks the label; ``apart`` the
@@ -252,7 +235,7 @@ class Seen(_Frozen):
     labels: dict[str, float] = Field(default_factory=dict)
 
 
-class BlockTable(_Frozen):
+class BlockTable(Frozen):
     """Per block: codes (-1 for any), label, weight, and the mean contribution of the shared columns and each peer."""
 
     codes: list[list[int]]
@@ -260,74 +243,3 @@ class BlockTable(_Frozen):
     weights: list[float]
     shared: list[Weight]
     peers: dict[str, list[Weight]]
-
-
-class Record(_Frozen):
-    """All that a model file holds."""
-
-    format: Literal[1] = FORMAT
-    radocraft: str = __version__
-    created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    method: Literal["matching", "drl"]
-    settings: dict[str, float | str]
-    contract: Contract
-    intercept: Weight
-    raw_intercept: Weight
-    coefficients: tuple[Coefficient, ...]
-    constants: dict[str, Constants] = Field(default_factory=dict)
-    odds: Odds | None
-    estimate: Estimate
-    certificate: Certificate | None
-    tuning: Tuned | None
-    validation: Validated | None = None
-    privacy: Noise | None = None
-    second_round: Estimate | None = None
-    learned_from: tuple[Origin, ...]
-    effects: dict[str, Weight]
-    blocks: BlockTable
-    differences: tuple[Difference, ...] = ()
-    population: tuple[Seen, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        check_record(self)
-        return self
-
-    @property
-    def peers(self) -> tuple[str, ...]:
-        """The peers it was learned from."""
-        return tuple(origin.peer for origin in self.learned_from)
-
-    @property
-    def classes(self) -> tuple[Value, ...]:
-        """The label's values: negative and positive, the classes in the contract's order; none if it is a number."""
-        return self.contract.label.values
-
-    @cached_property
-    def shared_weights(self) -> Floats:
-        """Weights of the shared columns, in the contract's order."""
-        return self.stacked([c.standardised for c in self.coefficients if c.peer is None])
-
-    def stacked(self, weights: list[Weight]) -> Floats:
-        """Weights as an array, with a second axis if there are several classes."""
-        return np.array(weights, dtype=np.float64).reshape(len(weights), *np.shape(self.intercept))
-
-    def of_peer(self, peer: str) -> tuple[Coefficient, ...]:
-        """The coefficients of a peer's private columns, in the contract's order."""
-        return tuple(c for c in self.coefficients if c.peer == peer)
-
-    @cached_property
-    def block_codes(self) -> Ints:
-        """Codes of the blocks as an array, one row each."""
-        return np.array(self.blocks.codes, dtype=np.int64).reshape(len(self.blocks.labels), len(self.contract.shared))
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a JSON file, whole or not at all."""
-        write_json(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model file."""
-        remedy = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
-        return read_json(cls, path, "model", remedy)
