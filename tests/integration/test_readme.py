@@ -37,10 +37,19 @@ def test_what_leaves_is_shown_as_it_is_printed(trial: Path) -> None:
     command = [sys.executable, "-m", "radocraft", "inspect", "bank.part.parquet", "--cells", "3"]
     here = {**os.environ, "COLUMNS": "80"}
     printed = subprocess.run(command, cwd=trial, env=here, check=True, capture_output=True, text=True).stdout
-    ours, theirs = ([*map(without_numbers, text.strip().splitlines())] for text in (shown, printed))
+    ours, theirs = ([*map(without_numbers, unwrapped(text))] for text in (shown, printed))
     assert ours == theirs
     stated, true = (float(*re.findall(r"epsilon\s+([\d.]+)", text)) for text in (shown, printed))
-    assert stated == pytest.approx(true, rel=0.02)
+    assert stated == pytest.approx(true, abs=EPSILON)
+
+
+EPSILON = 0.14
+"""Four standard deviations of the difference of two releases: which blocks stay apart hangs on noise (of 25)."""
+
+
+def unwrapped(text: str) -> list[str]:
+    """Lines as they were before they were broken to fit: where, hangs on how many digits a number has."""
+    return re.sub(r"\n {2,}", " ", text.strip()).splitlines()
 
 
 def without_numbers(line: str) -> str:
@@ -62,8 +71,8 @@ def test_library_in_a_dozen_lines(trial: Path, monkeypatch: pytest.MonkeyPatch) 
     assert names["scores"].view == ("bank", "insurer")  # type: ignore[attr-defined]
 
 
-NOISY = {"drl": 3.0, "matching": 0.3}
-"""By how many points noise may move the error of what is learned from it."""
+NOISY = {"drl": (6.7, 0.1), "matching": (0.12, 0.0012)}
+"""Four standard deviations of the difference of two draws of noise, in points of error and in AUC (of 24 draws)."""
 
 
 def test_figures_are_those_the_demo_prints() -> None:
@@ -73,9 +82,9 @@ def test_figures_are_those_the_demo_prints() -> None:
         figures = re.findall(r"^│ (\w+)[^│]+│ ([\d.]+)% +│ ([\d.]+) ", shown, flags=re.MULTILINE)
         assert [name for name, *_ in figures] == [name.partition("_")[0] for name in world.results]
         for (name, error, area), result in zip(figures, world.results.values(), strict=True):
-            off = 0.0 if exact else NOISY.get(name, 0.0)
-            assert float(error) == pytest.approx(100 * result.error, abs=0.051 + off), (world.name, name)
-            assert float(area) == pytest.approx(result.auc, abs=0.00051 + off / 100), (world.name, name)
+            points, off = (0.0, 0.0) if exact else NOISY.get(name, (0.0, 0.0))
+            assert float(error) == pytest.approx(100 * result.error, abs=0.051 + points), (world.name, name)
+            assert float(area) == pytest.approx(result.auc, abs=0.00051 + off), (world.name, name)
         assert world.results["matching"].error < world.results["best_peer"].error
 
 
