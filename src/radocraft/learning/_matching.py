@@ -227,12 +227,18 @@ class Spectrum:
 
 
 def generalised_cross_validation(known: Completion) -> Tuning:
-    """Score every alpha in closed form; none below the level of the noise in the parts."""
+    """Score every alpha in closed form; none below the level of the noise in the parts, none that leaves no freedom."""
     spectrum = Spectrum.of(known)
-    alphas = tuple(alpha for alpha in ALPHAS if alpha >= known.noise) or ALPHAS[-1:]
-    scores = tuple(spectrum.score(alpha, known.total) for alpha in alphas)
-    chosen = alphas[int(np.argmin(scores))]
-    return Tuning(method="generalised cross-validation", chosen=chosen, candidates=alphas, scores=scores)
+    alphas = [alpha for alpha in ALPHAS if alpha >= known.noise] or [ALPHAS[-1]]
+    scores = {alpha: spectrum.score(alpha, known.total) for alpha in alphas}
+    scores = {alpha: score for alpha, score in scores.items() if score < np.inf}
+    if not scores:
+        raise LearnError(
+            f"About {known.total:,.0f} rows are too few for so many columns, however strong the ridge is. "
+            "Agree on fewer columns, or give more rows."
+        )
+    chosen, kept = min(scores, key=scores.__getitem__), (*scores.values(),)
+    return Tuning(method="generalised cross-validation", chosen=chosen, candidates=(*scores,), scores=kept)
 
 
 def solve_positive(system: Floats, target: Floats) -> Floats:

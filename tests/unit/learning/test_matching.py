@@ -1,5 +1,7 @@
 """The solver of expected matching, and how its strength is chosen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from tests.property.worlds import World, agree, random_values, worlds
 
 from radocraft.errors import LearnError
 from radocraft.learning._completion import complete, positive
-from radocraft.learning._matching import ALPHAS, Ridge, fit_matching, generalised_cross_validation
+from radocraft.learning._matching import ALPHAS, Ridge, Spectrum, fit_matching, generalised_cross_validation
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -50,6 +52,21 @@ def test_generalised_cross_validation_equals_its_definition_on_the_joined_table(
     np.testing.assert_allclose(tuning.scores, scores, rtol=1e-9)
     assert tuning.chosen == ALPHAS[int(np.argmin(scores))]
     assert tuning.candidates == ALPHAS
+
+
+def test_strengths_that_use_up_all_rows_are_no_candidates():
+    """Noise gives every direction some variance, also where there are more of them than rows."""
+    known = complete(singletons(4, 9, [20, 30]).blocks())
+    size = known.layout.size
+    noisy = replace(known, explained=known.explained + known.total * np.eye(size))
+    tuning = generalised_cross_validation(noisy)
+    assert np.isfinite(tuning.scores).all()
+    assert tuning.chosen == tuning.candidates[int(np.argmin(tuning.scores))]
+    spectrum = Spectrum.of(noisy)
+    assert tuning.candidates == tuple(alpha for alpha in ALPHAS if spectrum.freedom(alpha) < known.total)
+    assert 0 < len(tuning.candidates) < len(ALPHAS)
+    with pytest.raises(LearnError, match="too few for so many columns"):
+        generalised_cross_validation(replace(noisy, explained=1e6 * noisy.explained))
 
 
 @given(world=worlds(rows=(10, 40)), caution=st.sampled_from([0.25, 0.5, 1.0]), alpha=st.sampled_from([0.01, 0.3]))
