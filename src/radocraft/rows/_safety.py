@@ -75,10 +75,10 @@ def save_models(models: Sequence[Any]) -> bytes:
         data = bytes(skops.io.dumps(list(models), compression=ZIP_DEFLATED))
         if {*_asked(data)} - {*trusted_types(data)}:
             load_models(data, _asked(data))  # what skops does not know may not come back as it was
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        kind = type(models[-1]).__name__
+    except (TypeError, ValueError, AttributeError, RecursionError, Tampered) as error:
+        kind, why = type(models[-1]).__name__, str(error.__cause__ or error).splitlines()[0].rstrip(".")
         raise FileError(
-            f"A {kind} cannot be written to a file that is safe to load: {str(error).splitlines()[0]} Its scores can "
+            f"A {kind} cannot be written to a file that is safe to load: {why}. Its scores can "
             "still be released in this session. For a file use an estimator of scikit-learn, LightGBM or XGBoost."
         ) from error
     return data

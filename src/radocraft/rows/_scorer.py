@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from pydantic import Field, TypeAdapter
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract, Kind, Number
@@ -203,29 +204,46 @@ class Scorer:
     @classmethod
     def _of(cls, held: dict[str, Any], models: tuple[Any, ...]) -> Scorer:
         """From what a file holds."""
-        contract = Contract.model_validate(held["contract"])
-        folds = int(held["folds"])
+        kept = _KEPT.validate_python(held)
         scorer = cls(
-            contract=contract,
-            peer=str(held["peer"]),
-            columns=tuple(ScorerColumn(c["name"], c["how"], tuple(c["categories"])) for c in held["columns"]),
-            form=held["form"],
+            contract=kept.contract,
+            peer=kept.peer,
+            columns=kept.columns,
+            form=kept.form,
             models=models,
-            maps=tuple(tuple(_map(each) for each in maps) for maps in held["maps"]),
-            deal=Deal(folds, np.array(held["strata"], dtype=np.int64), unpacked(held["cuts"]).reshape(-1, folds - 1)),
-            lottery=Lottery(held["seed"], held["by_group"], held["equal_are_one"], unpacked(held["repeated"])),
-            group=held["group"],
-            performance=Performance(**held["performance"]),
-            reliability=tuple(tuple(ReliabilityBin(**each) for each in curve) for curve in held["reliability"]),
-            rows=int(held["rows"]),
-            notes=tuple(held["notes"]),
-            logit=bool(held["logit"]),
+            maps=tuple(tuple(each.map() for each in maps) for maps in kept.maps),
+            deal=Deal(kept.folds, np.array(kept.strata), unpacked(kept.cuts).reshape(-1, kept.folds - 1)),
+            lottery=Lottery(kept.seed, kept.by_group, kept.equal_are_one, unpacked(kept.repeated)),
+            group=kept.group,
+            performance=kept.performance,
+            reliability=kept.reliability,
+            rows=kept.rows,
+            notes=kept.notes,
+            logit=kept.logit,
         )
-        if contract.fingerprint != held["fingerprint"]:
-            raise ValueError("another contract")
-        if {len(scorer.maps), len(models) or folds + 1} != {folds + 1}:
-            raise ValueError("another number of folds")
+        if wrong := [*scorer._contradictions(kept.fingerprint)]:
+            raise ValueError(wrong[0])
         return scorer
+
+    def _contradictions(self, fingerprint: str) -> Iterator[str]:
+        """What cannot be, though each entry by itself could."""
+        folds, classes = self.deal.folds, self.target.classes
+        if self.fingerprint != fingerprint or self.peer not in self.contract.peers or not self.contract.of_scores:
+            yield "another contract"
+        if {len(self.maps), len(self.models) or folds + 1} != {folds + 1}:
+            yield "another number of folds"
+        if {len(maps) for maps in self.maps} not in ([{classes}] if classes > 2 else [{1}, {0}]):
+            yield "another number of classes"
+        if len(self.deal.cuts) != len(self.deal.strata) + (
+            1 if self.lottery.by_group else len(self.contract.label.codes)
+        ):
+            yield "another number of strata"
+        if self.lottery.by_group != (self.group is not None):
+            yield "groups without their column"
+        if not self.models and len(self.columns) != 1:
+            yield "scores from several columns"
+        if {getattr(model, "n_features_in_", len(self.columns)) for model in self.models} - {len(self.columns)}:
+            yield "models of other columns"
 
     def reads(self, source: Source) -> bool:
         """Whether a table has all of its columns."""
@@ -233,9 +251,18 @@ class Scorer:
 
     def lacks(self, source: Source) -> str:
         """What to say where a table has not."""
+        return self._lacks(source, self._lacking(source.kinds()))
+
+    def check_own(self, source: Source) -> None:
+        """The peer's table must have all of the model's columns, under their own names."""
+        kinds = source.kinds()
+        if lacking := [column.name for column in self.columns if column.name not in kinds]:
+            raise MissingColumn(self._lacks(source, lacking))
+
+    def _lacks(self, source: Source, names: list[str]) -> str:
         return (
-            f"'{source.name}' lacks {listed(self._lacking(source.kinds()))}, which the scorer of '{self.peer}' was "
-            "fitted on. Add them (empty cells are allowed), or fit a scorer without them."
+            f"'{source.name}' lacks {listed(names)}, which the scorer of '{self.peer}' was fitted on. "
+            "Add them (empty cells are allowed), or fit a scorer without them."
         )
 
     def _here(self, kinds: dict[str, Kind]) -> dict[str, str]:
@@ -261,6 +288,44 @@ class Scorer:
         return reader, tuple(replace(column, name=here[column.name]) for column in self.columns)
 
 
-def _map(held: dict[str, Any]) -> PlattCalibration | LinearCalibration:
-    numbers = held["slope"], held["intercept"], held["missing"]
-    return LinearCalibration(*numbers) if held["kind"] == LinearCalibration.__name__ else PlattCalibration(*numbers)
+@dataclass(frozen=True)
+class _KeptMap:
+    """A map of calibration in a file."""
+
+    kind: Literal["PlattCalibration", "LinearCalibration"]
+    slope: float
+    intercept: float
+    missing: float
+
+    def map(self) -> PlattCalibration | LinearCalibration:
+        """What it was."""
+        kind = PlattCalibration if self.kind == PlattCalibration.__name__ else LinearCalibration
+        return kind(self.slope, self.intercept, self.missing)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """All but the models, as a file holds it; see `Scorer._described`."""
+
+    contract: Contract
+    fingerprint: str
+    peer: str
+    columns: tuple[ScorerColumn, ...]
+    form: EstimatorInput
+    maps: tuple[tuple[_KeptMap, ...], ...]
+    folds: Annotated[int, Field(ge=2)]
+    strata: tuple[int, ...]
+    cuts: str
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
+    by_group: bool
+    equal_are_one: bool
+    repeated: str
+    group: str | None
+    performance: Performance
+    reliability: tuple[tuple[ReliabilityBin, ...], ...]
+    rows: int
+    notes: tuple[str, ...]
+    logit: bool
+
+
+_KEPT = TypeAdapter(_Kept)

@@ -80,6 +80,7 @@ def score_rows(
     score = whole.agreed()
     if keep is not None:
         _check_kept(keep, contract, peer)
+        keep.check_own(source)
         asking = replace(whole.asking(keep.columns), group=keep.group, seed=keep.lottery.seed)
         return _stream(source, keep, asking, fit_rows, progress), keep
     count = _count(source)
