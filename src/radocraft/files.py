@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import secrets
@@ -38,13 +39,29 @@ def check_place(path: str | Path) -> None:
         raise FileError(f"Cannot write '{path}': you may not write to its folder. Choose another place.")
 
 
+def check_free(path: str | Path) -> None:
+    """Refuse to write over a file that is there already."""
+    if Path(path).is_file():
+        raise FileError(f"'{path}' is there already. Name another file, or write over it with --force.")
+
+
+def check_apart(places: Iterable[str | Path | None]) -> None:
+    """Refuse two outputs at one place."""
+    seen: set[Path] = set()
+    for path in (Path(place) for place in places if place is not None):
+        if path.resolve() in seen and (path.is_file() or not path.exists()):
+            raise FileError(f"Two outputs would be written to '{path}'. Name a file for each.")
+        seen.add(path.resolve())
+
+
 @contextmanager
-def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
+def writing(path: str | Path, *, private: bool = False, replace: bool = True) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` that takes its place only when all went well.
 
     A full disk, a killed process or an error inside the block leaves ``path``
     as it was. A link stays a link; a device or a pipe is written to directly. A
-    private file can be read by its owner alone.
+    private file can be read by its owner alone. Without ``replace`` a file that
+    is there already must be the same, byte for byte.
     """
     check_place(path)
     target = Path(path).resolve()
@@ -62,6 +79,8 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
             with os.fdopen(handle, "wb") as file:
                 yield file
                 flush(file)
+            if not replace and not (target.exists() and filecmp.cmp(name, target, shallow=False)):
+                check_free(path)
             os.replace(name, target)
     finally:
         with suppress(FileNotFoundError):
@@ -72,14 +91,6 @@ def flush(file: IO[bytes]) -> None:
     """Put on disk what was written so far."""
     file.flush()
     os.fsync(file.fileno())
-
-
-def write_draft(path: str | Path, text: str) -> None:
-    """Write a text for somebody to edit; never over a file, which somebody may have edited."""
-    if Path(path).is_file():
-        raise FileError(f"'{path}' is there already, and a draft does not replace it. Name another file, or remove it.")
-    with writing(path) as file:
-        file.write(text.encode())
 
 
 def read_text(path: str | Path, name: str) -> str:

@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from radocraft.cli._learn import Method
+from radocraft.cli._outputs import Force, check_outputs, same_content
 from radocraft.cli._peer import IdentityFolder, MetricsPort, split
-from radocraft.cli._terminal import ContractFile, Json, can_be_written, err, out, print_json
+from radocraft.cli._terminal import ContractFile, Json, err, out, print_json
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch
 from radocraft.files import writing
@@ -33,7 +34,7 @@ def collect(
         typer.Option("--from", metavar="PEER=HOST:PORT,…", help="Every peer's address, or `mailbox` if it dials in."),
     ],
     identity: IdentityFolder,
-    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     second_round: Annotated[
         Path | None,
         typer.Option("--second-round", metavar="MODEL", help="Ask for counts of this model's scores; recalibrate it."),
@@ -48,12 +49,16 @@ def collect(
     keep_model: Annotated[bool, typer.Option("--keep-model", help="Send the model back to no peer.")] = False,
     linger: Annotated[float, typer.Option(min=0, help="Seconds to wait for peers to fetch the model.")] = 60.0,
     metrics: MetricsPort = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Ask the peers for their parts, learn, and give the model back.
 
     Example: radocraft collect -c contract.toml -i me --from bank=bank.example:8815,insurer=10.0.0.7:8815 -o model.json
     """
+    folder = job or output.with_name(output.name + ".job")
+    again = output.is_file() and same_content(output, folder / "model.json")
+    check_outputs([output], [contract, identity, second_round], force=force or again)
     agreed, own = Contract.load(contract), Identity.load(identity)
     places = {peer: None if at == _MAILBOX else at for peer, at in map(split, peers.split(","))}
     if second_round is None:
@@ -63,7 +68,6 @@ def collect(
     else:
         wanted, learn = _second(second_round, agreed, {*places})
     told = (lambda peer, state: None) if as_json else (lambda peer, state: err.print(f"{peer}: {state}"))
-    folder = job or output.with_name(output.name + ".job")
     with Collector(
         own, wanted, folder, places, listen=listen, wait=timedelta(hours=wait), returns=not keep_model, report=told
     ) as collector:

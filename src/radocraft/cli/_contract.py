@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli._terminal import Json, Output, err, out, print_json, print_mistakes
+from radocraft.cli._outputs import Force, Output, check_outputs
+from radocraft.cli._terminal import Json, err, out, print_json, print_mistakes
 from radocraft.contract import Contract, Profile, check_contract, describe_contract, draft_contract
 from radocraft.errors import ContractError
-from radocraft.files import write_draft
+from radocraft.files import writing
 from radocraft.rows import profile
 
 app = typer.Typer(help="Draft, check and explain the contract between the peers.", no_args_is_help=True)
@@ -25,6 +26,7 @@ def new(
     negative: Annotated[str | None, typer.Option(help="Its other value.")] = None,
     columns: Annotated[bool, typer.Option("--columns", help="Sum each peer's columns, not one score of them.")] = False,
     output: Output = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Draft a contract from what each peer may tell: one score per peer, of all its columns.
@@ -32,6 +34,7 @@ def new(
     Example: radocraft contract new bank=bank.profile.json insurer=insurer.profile.json
     --name "default within a year" --label defaulted --positive yes --negative no -o contract.toml
     """
+    check_outputs([output], [entry.partition("=")[2] for entry in peers], force=force)
     told = {}
     for entry in peers:
         peer, equals, path = entry.partition("=")
@@ -41,7 +44,8 @@ def new(
     text = draft_contract(told, name=name, label=label, positive=positive, negative=negative, columns=columns)
     open_points = text.count("# AGREE:")
     if output is not None:
-        write_draft(output, text)
+        with writing(output) as file:
+            file.write(text.encode())
     if as_json:
         print_json({"contract": text, "open": open_points, "written": str(output) if output else None})
         return

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._scorer import describe_scorer, print_scorer
-from radocraft.cli._terminal import ContractFile, Json, can_be_written, err, out, print_json, progress
+from radocraft.cli._terminal import ContractFile, Json, err, out, print_json, progress
 from radocraft.contract import Contract
 from radocraft.gate import Policy, describe_rows
 from radocraft.net import Identity
@@ -28,7 +29,7 @@ def craft(
     ],
     contract: ContractFile,
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
-    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The part file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The part file to write.")],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file; see `radocraft policy`.")] = None,
     min_rows: Annotated[
@@ -46,7 +47,7 @@ def craft(
     onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
     tally: Annotated[
         Path | None,
-        typer.Option(callback=can_be_written, help="Keep the sums without noise here, for --onto. Never send it."),
+        typer.Option(help="Keep the sums without noise here, for --onto. Never send it."),
     ] = None,
     proportions: Annotated[
         list[Path] | None,
@@ -55,9 +56,8 @@ def craft(
     scorer: Annotated[
         Path | None,
         typer.Option(
-            callback=can_be_written,
             help="For a contract of scores, where the peer's own model is kept; one that is there is used. "
-            "[PEER.scorer beside the part]",
+            "[PEER.scorer beside the part]"
         ),
     ] = None,
     refit: Annotated[bool, typer.Option("--refit", help="Fit that model anew, though there is one.")] = False,
@@ -67,12 +67,15 @@ def craft(
     sign: Annotated[
         Path | None, typer.Option(metavar="IDENTITY", help="Sign the part with the key of this network identity.")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Sum a peer's rows by block, add noise, and write the part that may leave.
 
     Example: radocraft craft --contract contract.toml --peer bank bank.parquet -o bank.part.parquet
     """
+    inputs = [*table, contract, policy, onto, *(proportions or ()), secret, sign]
+    check_outputs([output, tally, scorer], inputs, force=True)  # what is there may be of the same release
     agreed, rules = Contract.load(contract), _rules(policy, min_rows)
     holders = [Part.read(path) for path in proportions or ()]
     if holders and (onto is not None or tally is not None):
@@ -96,6 +99,7 @@ def craft(
                 peer,
                 policy=rules,
                 output=output,
+                replace=force,
                 name=name or table_name_of(table, peer),
                 onto=earlier,
                 tally=tally,

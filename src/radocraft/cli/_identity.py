@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.net import Identity, adopt, digest, init_authority, issue, revoke, rotate
 
@@ -44,12 +45,14 @@ def issue_one(
     output: Folder,
     days: Days = 365,
     trust: Annotated[list[str] | None, typer.Option(help="Who may ask it; goes into its members.toml.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Issue a certificate and a token to a peer or a collector.
 
     Example: radocraft identity issue authority bank -o bank-identity --trust collector
     """
+    check_outputs([output / "certificate.pem"] if output.is_dir() else [], [], force=force)
     _print(issue(authority, name, output, days=days, trust=tuple(trust or ())), as_json, "Issued")
 
 

@@ -10,7 +10,8 @@ import typer
 
 from radocraft.cli._explain import print_certificate, print_effects, print_validation
 from radocraft.cli._outlook import print_score_model
-from radocraft.cli._terminal import ContractFile, Json, can_be_written, out, print_json
+from radocraft.cli._outputs import Force, check_outputs
+from radocraft.cli._terminal import ContractFile, Json, out, print_json
 from radocraft.contract import Contract
 from radocraft.gate import describe_rows
 from radocraft.learning import learn as learn_model
@@ -44,7 +45,7 @@ class Regularisation(StrEnum):
 def learn(
     parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
     contract: ContractFile,
-    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     method: Annotated[
         Method | None,
         typer.Option(help="Columns: expected matching, or the paper's DRL. Scores: fitted weights, or their average."),
@@ -74,12 +75,14 @@ def learn(
     in_common: Annotated[
         float, typer.Option(min=0, max=1, help="For scores with a key: the share of people whom two peers both hold.")
     ] = 1.0,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Learn one model from the peers' parts.
 
     Example: radocraft learn --contract contract.toml bank.part.parquet insurer.part.parquet -o model.json
     """
+    check_outputs([output], [contract, linked, *parts], force=force)
     agreed = Contract.load(contract)
     model = learn_model(
         list(parts),

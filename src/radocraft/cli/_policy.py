@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli._terminal import Json, Output, err, out, print_json, print_mistakes
+from radocraft.cli._outputs import Force, Output, check_outputs
+from radocraft.cli._terminal import Json, err, out, print_json, print_mistakes
 from radocraft.errors import PolicyError
-from radocraft.files import write_draft
+from radocraft.files import writing
 from radocraft.gate import Policy, check_policy, describe_policy, draft_policy
 
 app = typer.Typer(help="Draft, check and explain a peer's policy: what may leave.", no_args_is_help=True)
@@ -20,15 +21,18 @@ PolicyFile = Annotated[Path, typer.Argument(help="The policy file.")]
 def new(
     name: Annotated[str, typer.Argument(help="The peer the policy is for.")] = "peer",
     output: Output = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Draft a policy with safe values.
 
     Example: radocraft policy new bank -o policy.toml
     """
+    check_outputs([output], [], force=force)
     text = draft_policy(name)
     if output is not None:
-        write_draft(output, text)
+        with writing(output) as file:
+            file.write(text.encode())
     if as_json:
         print_json({"policy": text, "written": str(output) if output else None})
         return

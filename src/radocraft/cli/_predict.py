@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli._terminal import Json, can_be_written, out, print_json, progress
+from radocraft.cli._outputs import Force, check_outputs
+from radocraft.cli._terminal import Json, out, print_json, progress
 from radocraft.model import Model, ScoreModel, load_model, write_joined, write_scores
 from radocraft.rows import open_source
 
@@ -23,7 +24,7 @@ def predict(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", callback=can_be_written, help="Where to write the scores: .csv or .parquet."),
+        typer.Option("--output", "-o", help="Where to write the scores: .csv or .parquet."),
     ],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy beside the scores, e.g. an id.")] = None,
@@ -36,12 +37,14 @@ def predict(
             help="For a model of scores: a peer's scorer, for the table that has its columns; may be repeated."
         ),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Score every row of a table, with all peers' columns or scores, or only some of them.
 
     Example: radocraft predict model.json people.csv -o scores.csv --keep customer_id
     """
+    check_outputs([output], [model, *tables, *(scorer or ())], force=force)
     read = load_model(model)
     sources = [open_source(table, table=name) for table in tables]
     if not isinstance(read, ScoreModel) and len(sources) > 1:

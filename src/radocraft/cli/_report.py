@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.model import Model
 from radocraft.pages import size, write_report
@@ -15,12 +16,14 @@ from radocraft.pages import size, write_report
 def report(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Write a report for people: one HTML file that needs no network to open.
 
     Example: radocraft report model.json -o report.html
     """
+    check_outputs([output], [model], force=force)
     written = write_report(Model.load(model), output)
     if as_json:
         print_json({"report": str(output), "bytes": written})

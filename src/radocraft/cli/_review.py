@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from radocraft.cli._inspect import print_part
+from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, err, out, print_json
 from radocraft.ledger import Verdict
 from radocraft.pages import ReviewServer
@@ -26,6 +27,7 @@ def review(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the approved part.")] = None,
     web: Annotated[bool, typer.Option("--web", help="Look and decide on a local page in a browser.")] = False,
     cells: Annotated[int, typer.Option(min=0, help="How many cells, or blocks of counts, to print; 0 for all.")] = 20,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Show exactly what would leave, then approve or refuse it.
@@ -36,6 +38,7 @@ def review(
         raise typer.BadParameter("Give --approve or --refuse, not both.")
     if (approve or refuse) and not (reason or web):
         raise typer.BadParameter("A decision needs a --reason; it is recorded in the ledger.")
+    check_outputs([output], [pending], force=True)  # what is there may be the same release
     waiting = Pending.read(pending)
     if web:
         if not isinstance(waiting.content, Part):
@@ -44,7 +47,7 @@ def review(
             raise typer.BadParameter(
                 "With --web the decision is made on the page; leave out --approve, --refuse and --reason."
             )
-        _on_the_web(pending, output, as_json)
+        _on_the_web(pending, output, force, as_json)
         return
     if as_json and not (approve or refuse):
         print_json(_everything(waiting))
@@ -57,11 +60,12 @@ def review(
         )
         return
     verdict: Verdict = "approval" if approve else "refusal"
-    _print_conclusion(conclude(pending, verdict, name or getpass.getuser(), reason or "", output), as_json)
+    conclusion = conclude(pending, verdict, name or getpass.getuser(), reason or "", output, replace=force)
+    _print_conclusion(conclusion, as_json)
 
 
-def _on_the_web(pending: Path, output: Path | None, as_json: bool) -> None:
-    with ReviewServer(pending, output) as server:
+def _on_the_web(pending: Path, output: Path | None, force: bool, as_json: bool) -> None:
+    with ReviewServer(pending, output, replace=force) as server:
         err.print("Open this address in a browser on this machine; it works once:")
         err.print(server.address, soft_wrap=True)
         err.print("Waiting for a decision. Ctrl-C leaves the release undecided.")

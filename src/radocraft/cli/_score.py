@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli._terminal import Json, can_be_written, out, print_json, progress
+from radocraft.cli._outputs import Force, check_outputs
+from radocraft.cli._terminal import Json, out, print_json, progress
 from radocraft.model import write_table
 from radocraft.rows import Scorer, open_source
 
@@ -15,17 +16,17 @@ from radocraft.rows import Scorer, open_source
 def score(
     scorer: Annotated[Path, typer.Argument(help="The scorer that was kept when the part was made.")],
     table: Annotated[str, typer.Argument(help="The peer's own people: a file, a folder or a database.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", callback=can_be_written, help="Where to write: .parquet or .csv.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .parquet or .csv.")],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy beside the scores, e.g. an id.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Score a peer's own people by its own model, to be brought together by predict.
 
     Example: radocraft score bank.scorer customers.csv -o bank.scores.parquet --keep customer_id
     """
+    check_outputs([output], [scorer, table], force=force)
     read = Scorer.load(scorer)
     with progress("score", hidden=as_json) as report:
         scores = read.score(open_source(table, table=name), keep=tuple(keep or ()), progress=report)

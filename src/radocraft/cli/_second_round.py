@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from radocraft.cli._terminal import Json, can_be_written, err, out, print_json
+from radocraft.cli._outputs import Force, check_outputs
+from radocraft.cli._terminal import Json, err, out, print_json
 from radocraft.gate import Policy
 from radocraft.learning import recalibrate as recalibrate_model
 from radocraft.model import Model
@@ -20,18 +21,18 @@ def count(
     model: Annotated[Path, typer.Argument(help="The model the learner sent.")],
     table: Annotated[str, typer.Argument(help="The peer's table: a file, a folder or a database, as for craft.")],
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", callback=can_be_written, help="The file of counts to write.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of counts to write.")],
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Count how this peer's share of a model's scores is spread.
 
     Example: radocraft count model.json bank.parquet --peer bank -o bank.scores.json
     """
+    check_outputs([output], [model, table, policy], force=True)  # what is there may be the same counts
     rules, notes = Policy.load(policy) if policy is not None else Policy(), list[str]()
-    counts = share_counts(table, Model.load(model), peer, policy=rules, output=output, say=notes.append)
+    counts = share_counts(table, Model.load(model), peer, policy=rules, output=output, replace=force, say=notes.append)
     if as_json:
         counted = {"scores": str(output), "peer": peer, "rows": counts.total, "noise": counts.noise}
         print_json({**counted, "notes": notes})
@@ -47,13 +48,15 @@ def count(
 def recalibrate(
     model: Annotated[Path, typer.Argument(help="The model file.")],
     counts: Annotated[list[Path], typer.Argument(help="One file of counts of each peer, from `radocraft count`.")],
-    output: Annotated[Path, typer.Option("--output", "-o", callback=can_be_written, help="The model file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Give a model probabilities from every peer's counts of scores.
 
     Example: radocraft recalibrate model.json bank.scores.json insurer.scores.json -o model2.json
     """
+    check_outputs([output], [model, *counts], force=force)
     read = Model.load(model)
     better = recalibrate_model(read, [Histograms.load(path) for path in counts])
     better.save(output)

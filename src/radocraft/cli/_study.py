@@ -11,6 +11,7 @@ import typer
 from rich.box import MARKDOWN
 from rich.table import Column, Table
 
+from radocraft.cli._outputs import Force
 from radocraft.cli._terminal import Json, err, out, print_json, progress
 from radocraft.research import (
     PRESETS,
@@ -203,13 +204,14 @@ def compare(results: Results, as_json: Json = False) -> None:
 def figures(
     results: Results,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write PNG files to.")] = Path("figures"),
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Draw the figures: one page for every domain, an overview, and the paper's other four.
 
     Example: radocraft study figures full.parquet -o figures
     """
-    written = draw_figures(read_results(results), output)
+    written = draw_figures(read_results(results), output, replace=force)
     if as_json:
         print_json([str(path) for path in written])
     else:

@@ -26,7 +26,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from radocraft.errors import AwaitsReview, RadocraftError
-from radocraft.files import check_place, plain, plain_json
+from radocraft.files import plain, plain_json
 from radocraft.progress import Progress as Report
 
 if TYPE_CHECKING:  # what commands need they import when they are called; this is for all of them
@@ -47,16 +47,6 @@ err = PlainConsole(stderr=True, highlight=False, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 ContractFile = Annotated[Path, typer.Option("--contract", "-c", help="The contract, a TOML file.")]
-
-
-def can_be_written(path: Path | None) -> Path | None:
-    """An output whose place is checked before any work is done."""
-    if path is not None:
-        check_place(path)
-    return path
-
-
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the result.")]
 
 
 def print_json(value: Any) -> None:

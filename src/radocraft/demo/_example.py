@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
 from radocraft.errors import FileError
-from radocraft.files import writing
+from radocraft.files import check_free, writing
 
 CONTRACT = """\
 name = "default within a year"
@@ -82,8 +82,8 @@ def deal(contract: Contract, people: pa.Table, rng: np.random.Generator) -> dict
     return tables
 
 
-def write_example(folder: str | Path, rows: int = 10_000) -> list[Path]:
-    """Write both peers' tables, the contract and new people to score to a folder."""
+def write_example(folder: str | Path, rows: int = 10_000, *, replace: bool = True) -> list[Path]:
+    """Write both peers' tables, the contract and new people to score to a folder; ``replace`` what is there or not."""
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -91,6 +91,9 @@ def write_example(folder: str | Path, rows: int = 10_000) -> list[Path]:
         raise FileError(f"Cannot make the folder '{target}': {error.strerror}. Choose another place.") from error
     _, tables = example_peers(rows)
     paths = [target / name for name in ("contract.toml", "bank.csv", "insurer.parquet", "people.csv")]
+    if not replace:
+        for path in paths:
+            check_free(path)
     with writing(paths[0]) as file:
         file.write(CONTRACT.encode())
     with writing(paths[1]) as file:

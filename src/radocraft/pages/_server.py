@@ -38,11 +38,13 @@ class ReviewServer:
         The file that waits.
     output
         Where to write an approved part; beside the pending file if None.
+    replace
+        Whether another file may be written over there.
     """
 
-    def __init__(self, pending: Path, output: Path | None = None) -> None:
+    def __init__(self, pending: Path, output: Path | None = None, *, replace: bool = True) -> None:
         destination(pending, output)
-        self.pending, self.output = pending, output
+        self.pending, self.output, self.replace = pending, output, replace
         self.waiting = Pending.read(pending)
         self.secret = secrets.token_urlsafe(32)
         self.conclusion: Conclusion | None = None
@@ -96,7 +98,7 @@ class ReviewServer:
         """Carry the decision out, once."""
         with self._lock:
             if self.conclusion is None:
-                self.conclusion = conclude(self.pending, verdict, name, reason, self.output)
+                self.conclusion = conclude(self.pending, verdict, name, reason, self.output, replace=self.replace)
             return self.conclusion
 
     def stop(self) -> None:

@@ -25,13 +25,14 @@ def share_counts(
     output: str | Path | None = None,
     name: str | None = None,
     job: str | None = None,
+    replace: bool = True,
     say: Say = log.warning,
 ) -> Histograms:
     """Count how a peer's share of a model's scores is spread, and write what may leave of that.
 
     Parameters
     ----------
-    table, peer, policy, output, name, job, say
+    table, peer, policy, output, name, job, replace, say
         As for `share`.
     model
         What `learn` gave.
@@ -41,7 +42,7 @@ def share_counts(
     errand = None
     if output is not None:
         named = policy.table or name or table_name_of(table, peer)
-        errand = Errand(SCORES, model.contract, peer, policy, named, Path(output), job, say)
+        errand = Errand(SCORES, model.contract, peer, policy, named, Path(output), job, say, replace=replace)
         errand.check()
     counts = count_scores(open_source(table), model, peer, policy)
 

@@ -24,7 +24,9 @@ class Conclusion:
         return {"decision": self.verdict, "name": self.name, "part": str(self.part) if self.part else None}
 
 
-def conclude(pending: Path, verdict: Verdict, name: str, reason: str, output: Path | None = None) -> Conclusion:
+def conclude(
+    pending: Path, verdict: Verdict, name: str, reason: str, output: Path | None = None, *, replace: bool = True
+) -> Conclusion:
     """Decide on a pending release.
 
     Parameters
@@ -37,11 +39,15 @@ def conclude(pending: Path, verdict: Verdict, name: str, reason: str, output: Pa
         Who decides and why; both go into the ledger.
     output
         Where to write an approved file; the pending file's name without ``.pending`` if None.
+    replace
+        Whether another file may be written over there.
     """
     target = destination(pending, output)
     waiting = Pending.read(pending)
     if verdict == "approval":
         check_place(target)
+        if not replace:
+            waiting.check_room(target)
     decision = waiting.decide(verdict, name, reason)
     if verdict == "approval":
         waiting.let_out(target)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
-from radocraft.errors import Tampered
+from radocraft.errors import RadocraftError, Tampered
 from radocraft.gate import Spend
 from radocraft.ledger import What
 
@@ -62,6 +62,13 @@ class FileKind(Generic[Content]):
         """Read a file of this kind."""
         with path.open("rb") as file:
             return self.read(file, name or str(path))
+
+    def holds(self, path: Path, expected: str) -> bool:
+        """Whether a file is there, and is the very one that the ledger means."""
+        try:
+            return path.is_file() and self.describe(self.load(path)).hash == expected
+        except (RadocraftError, OSError):
+            return False
 
     def load_as(self, path: Path, expected: str) -> Content:
         """Read a file back, if it is the very one that the ledger means."""

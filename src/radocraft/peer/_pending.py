@@ -15,8 +15,8 @@ from typing import IO, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from radocraft.errors import FileError, PolicyRefusal
-from radocraft.files import read_stored, writing
+from radocraft.errors import FileError, PolicyRefusal, RadocraftError
+from radocraft.files import check_free, read_stored, writing
 from radocraft.gate import epsilon_of
 from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Verdict, What
 from radocraft.parts import Part
@@ -112,6 +112,11 @@ class Pending:
         limits = self.line.limits
         return None if limits is None else Budget.of(self.history, self.line.table, limits)
 
+    def check_room(self, output: Path) -> None:
+        """Refuse to write over another file than the one that waits."""
+        if not kind_of(self.note.what).holds(output, self.line.file):
+            check_free(output)
+
     def let_out(self, output: Path) -> None:
         """Write what was approved; refused until the ledger says that it was."""
         if Ledger(Path(self.note.ledger)).history().stage_of(self.line) != "released":
@@ -155,6 +160,14 @@ def write_pending(line: Leaving, ledger: Path, content: Path, sink: IO[bytes]) -
     with zipfile.ZipFile(sink, "w") as archive:
         archive.writestr("review.json", note.model_dump_json(indent=1))
         archive.write(content, "content")
+
+
+def holds_pending(path: Path, expected: str) -> bool:
+    """Whether what waits there is the very file that the ledger means."""
+    try:
+        return Pending.read(path).line.file == expected
+    except RadocraftError:
+        return False
 
 
 def pending_path(output: Path) -> Path:

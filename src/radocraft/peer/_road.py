@@ -23,11 +23,11 @@ from typing import Generic, TypeVar
 
 from radocraft.contract import Contract
 from radocraft.errors import AwaitsReview, FileError, PolicyRefusal, RadocraftError
-from radocraft.files import check_place, flush, writing
+from radocraft.files import check_apart, check_free, check_place, flush, writing
 from radocraft.gate import Policy, Spend
 from radocraft.ledger import History, Leaving, Ledger, Limits, Stage, Withheld, mark_of
 from radocraft.peer._outgoing import Drawn, FileKind
-from radocraft.peer._pending import pending_path, write_pending
+from radocraft.peer._pending import holds_pending, pending_path, write_pending
 
 log = logging.getLogger("radocraft")
 Say = Callable[[str], None]
@@ -70,6 +70,8 @@ class Errand(Generic[Content]):
         Done to the file last, such as signing it; it changes nothing that its hash covers.
     settles
         Whether it is the first of its table, in units of its own.
+    replace
+        Whether another file may be written over at the output; the same release may be written onto itself always.
     """
 
     file_kind: FileKind[Content]
@@ -82,6 +84,7 @@ class Errand(Generic[Content]):
     say: Say = log.warning
     finish: Callable[[Content], Content] = unchanged
     settles: bool = False
+    replace: bool = True
 
     def overtaken(self, history: History) -> bool:
         """Whether it would have been the first of its table, and is not."""
@@ -109,6 +112,26 @@ class Errand(Generic[Content]):
             raise FileError(f"'{self.output}' is no file, and what waits for review needs one. Name a file.")
         if self.ledger is not None:
             check_place(self.ledger)
+            check_apart([self.output, self.ledger])
+        if not self.replace and self.output.is_file() and self._before() is None:
+            check_free(self.output)
+
+    def _before(self) -> Content | None:
+        """What is at the output already, if this peer made it under this contract."""
+        try:
+            content = self.file_kind.load(self.output)
+        except (RadocraftError, OSError):
+            return None
+        return content if getattr(content, "peer", None) == self.peer else None
+
+    def check_room(self, stage: Stage | None = None, file: str | None = None) -> None:
+        """Refuse to write over another file than the one that the ledger knows; so far nothing was spent."""
+        waits = self.policy.review and stage != "released"
+        place = pending_path(self.output) if waits else self.output
+        if self.replace or not place.is_file():
+            return
+        if file is None or not (holds_pending(place, file) if waits else self.file_kind.holds(place, file)):
+            check_free(place)
 
     def digest(self, exact: str) -> str:
         """Of all that makes the release what it is, but for the noise."""
@@ -187,6 +210,7 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
     """
     errand.check()
     if errand.ledger is None:
+        errand.check_room()
         content = errand.finish(draw(None).content)
         with writing(errand.output) as file:
             errand.file_kind.stream(content, file)
@@ -199,7 +223,9 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
             raise UnitsSettled("Another process settled the table's units in the meantime. Craft again.")
         known = history.same(digest) if errand.policy.noisy else None
         if known is not None and (kept := _kept(errand, ledger, known)) is not None:
+            errand.check_room(history.stage_of(known), known.file)
             return _send_again(errand, ledger, history.stage_of(known), known, kept)
+        errand.check_room()
         try:
             drawn = draw(history.head)
         except RadocraftError as refusal:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from radocraft.contract import Contract
-from radocraft.errors import ContractMismatch, FileError
-from radocraft.files import check_place
+from radocraft.errors import ContractMismatch, FileError, RadocraftError
+from radocraft.files import check_free, check_place
 from radocraft.gate import Policy, release_scores
 from radocraft.parts import Part
 from radocraft.peer._outgoing import Drawn
@@ -43,6 +43,8 @@ class Scoring:
         The file whose content keys are hashed with, if the contract says so.
     on_scorer, say, progress
         Given the scorer, told what the peer's user should know, and called as the work goes on.
+    replace
+        Whether a file that is no scorer may be written over where the scorer is kept.
     """
 
     contract: Contract
@@ -56,6 +58,7 @@ class Scoring:
     on_scorer: Callable[[Scorer], None] | None = None
     say: Say = log.warning
     progress: Progress = quiet
+    replace: bool = True
 
     def given(self) -> Scorer | None:
         """The scorer to use as it is, if there is one."""
@@ -77,6 +80,15 @@ class Scoring:
         )
         return found
 
+    def check_room(self) -> None:
+        """Refuse to write a scorer over anything but a scorer."""
+        if self.kept is None or self.replace or not self.refit or not self.kept.is_file():
+            return
+        try:
+            Scorer.load(self.kept)
+        except RadocraftError:
+            check_free(self.kept)
+
     def keep(self, fitted: Scorer) -> None:
         """Write a scorer to its place, if it has one."""
         if self.kept is None:
@@ -93,6 +105,7 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
     """The part of a peer whose contract asks for a score; see `share`."""
     if scoring.kept is not None:
         check_place(scoring.kept)
+        scoring.check_room()
     given = scoring.given()
     rows, scorer = _scored(table, scoring, given)
     if given is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, PolicyRefusal, RadocraftError
-from radocraft.files import check_place
+from radocraft.files import check_apart, check_free, check_place
 from radocraft.gate import Policy, check_allowed, release
 from radocraft.ledger import Ledger
 from radocraft.parts import Part, check_signature, public_key
@@ -42,6 +42,7 @@ def share(
     secret: str | Path | None = None,
     job: str | None = None,
     sign: bytes | None = None,
+    replace: bool = True,
     say: Say = log.warning,
     progress: Progress = quiet,
 ) -> Part:
@@ -86,6 +87,8 @@ def share(
         The request it answers, if it came over the network.
     sign
         A private key in PEM to sign the part with, such as that of a network identity.
+    replace
+        Whether other files may be written over; the same release may be written onto itself always.
     say
         Told what the user should know, such as that the same part was given
         again; the log "radocraft" by default.
@@ -115,27 +118,33 @@ def share(
     errand = None
     if output is not None:
         named = policy.table or name or table_name_of(table, peer)
-        errand = Errand(PARTS, contract, peer, policy, named, Path(output), job, say, finish)
+        errand = Errand(PARTS, contract, peer, policy, named, Path(output), job, say, finish, replace=replace)
         errand.check()
+    ledger = None if errand is None else errand.ledger
     if contract.of_scores:
         _check_columns_only(onto, tally, proportions)
+        kept = Path(keep_scorer) if keep_scorer is not None else scorer_beside(output, peer)
+        check_apart([output, kept, ledger])
         scoring = Scoring(
             contract,
             peer,
             policy,
             scorer=scorer,
-            kept=Path(keep_scorer) if keep_scorer is not None else scorer_beside(output, peer),
+            kept=kept,
             must_keep=keep_scorer is not None,
             refit=refit,
             secret=None if secret is None else Path(secret),
             on_scorer=on_scorer,
             say=say,
             progress=progress,
+            replace=replace,
         )
         part = share_of_scores(table, scoring, errand)
     else:
         _check_scores_only(scorer, keep_scorer, secret, refit or None)
-        summing = Summing(contract, peer, policy, onto, None if tally is None else Path(tally), proportions, progress)
+        sums = None if tally is None else Path(tally)
+        check_apart([output, sums, ledger])
+        summing = Summing(contract, peer, policy, onto, sums, proportions, progress, replace)
         part = _share_of_columns(table, summing, errand)
     return part if errand is not None else finish(part)
 
@@ -151,6 +160,7 @@ class Summing:
     tally: Path | None
     proportions: Sequence[Part]
     progress: Progress
+    replace: bool
 
 
 def _share_of_columns(table: Any, summing: Summing, errand: Errand[Part] | None) -> Part:
@@ -164,7 +174,7 @@ def _share_of_columns(table: Any, summing: Summing, errand: Errand[Part] | None)
         units = None if errand is None or onto is not None else _units(errand)
         total, notes = _summed(source, summing, held, units)
         if summing.tally is not None:
-            total.save(summing.tally)
+            _keep(total, summing.tally, summing)
         draw = _drawing(total, contract, policy, notes)
         if errand is None:
             return draw(None).content
@@ -172,6 +182,16 @@ def _share_of_columns(table: Any, summing: Summing, errand: Errand[Part] | None)
             return send(replace(errand, settles=total.settled > 0.0 and onto is None), total.digest(), draw)
         except UnitsSettled:
             continue
+
+
+def _keep(total: Tally, place: Path, summing: Summing) -> None:
+    """Keep the tally; not over another if that is to stay. The same one is not written again."""
+    if place.is_file() and not summing.replace:
+        with suppress(RadocraftError):
+            if Tally.load(place, summing.contract).digest() == total.digest():
+                return
+        check_free(place)
+    total.save(place)
 
 
 def _summed(

@@ -43,8 +43,8 @@ _TITLES = {
 _CHOICES = {True: "choices like the paper's", False: "our choices"}
 
 
-def draw_figures(records: Sequence[Record], folder: str | Path) -> list[Path]:
-    """Draw every figure the results have cells for; gives the files written."""
+def draw_figures(records: Sequence[Record], folder: str | Path, *, replace: bool = True) -> list[Path]:
+    """Draw every figure the results have cells for, over others only with ``replace``; gives the files written."""
     _check_matplotlib()
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def draw_figures(records: Sequence[Record], folder: str | Path) -> list[Path]:
     with _look():
         for name, figure in _drawn(records):
             if figure is not None:
-                with writing(target / f"{name}.png") as file:
+                with writing(target / f"{name}.png", replace=replace) as file:
                     figure.savefig(file, dpi=150, format="png", facecolor=LIGHT.card)
                 written.append(target / f"{name}.png")
     if not written:
