@@ -261,7 +261,7 @@ def test_the_ledger_tells_what_left_when_by_whom_and_what_remains(peer: Path, ru
     (peer / "exact.toml").write_text(
         'mode = "exact"\ngives_away_rows = true\nledger = "bank.ledger"\ntable = "public"\n'
     )
-    assert run(*words_of_exact).code == 0
+    assert run(*words_of_exact, "--force").code == 0
     told = run("ledger", peer / "bank.ledger", "--json").json()
     history = Ledger(peer / "bank.ledger").history()
     assert told["head"] == history.head
@@ -296,7 +296,7 @@ def test_a_rewritten_ledger_shows(peer: Path, run) -> None:  # type: ignore[no-u
     (peer / "policy.toml").write_text('ledger = "bank.ledger"\n')
     for least in (10, 11):
         (peer / "policy.toml").write_text(f'ledger = "bank.ledger"\nmin_rows = {least}\n')
-        assert run(*words(peer)).code == 0
+        assert run(*words(peer), "--force").code == 0
     head = Part.read(peer / "bank.part.parquet").metadata["ledger"]
     assert head == Ledger(peer / "bank.ledger").lines()[0].hash
     text = (peer / "bank.ledger").read_text()
@@ -305,5 +305,5 @@ def test_a_rewritten_ledger_shows(peer: Path, run) -> None:  # type: ignore[no-u
     assert (changed.code, "Line 1 of the ledger" in flat(changed.err)) == (1, True)
     assert run(*words(peer)).code == 1
     (peer / "bank.ledger").unlink()
-    assert run(*words(peer)).code == 0
+    assert run(*words(peer), "--force").code == 0
     assert head not in {line.hash for line in Ledger(peer / "bank.ledger").lines()}
