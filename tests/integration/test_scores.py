@@ -209,3 +209,30 @@ def test_machines_get_it_as_json(road: Path, run) -> None:  # type: ignore[no-un
     explained = run("explain", road / "model.json", "--json").json()
     assert explained["method"] == "scores"
     assert json.dumps(explained)
+
+
+def test_all_that_leaves_is_shown_before_it_does(road: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    (road / "policy.toml").write_text('review = true\nledger = "reviewed.ledger"\n')
+    waiting = road / "reviewed.part.parquet"
+    words = ("-c", road / "scores.toml", "-p", "bank", road / "bank.csv", "-o", waiting)
+    made = run("craft", *words, "--policy", road / "policy.toml")
+    assert (made.code, waiting.exists()) == (5, False)
+    assert "error" in made.out  # how good its model is, the peer hears all the same
+    pending = f"{waiting}.pending"
+    told = flat(run("review", pending, "--cells", 0).out)
+    part = json.loads(run("review", pending, "--json").out)
+    for label, histogram in part["metadata"]["scores"]["histogram"].items():
+        assert " ".join(f"{rows:,.4g}" for rows in histogram[:4]) in told, label
+    assert "Rows by agreed signature" in told
+    assert "given the peer's model" in told
+    assert run("review", pending, "--approve", "--name", "A", "--reason", "agreed").code == 0
+    assert run("inspect", waiting, "-c", road / "scores.toml").code == 0
+    assert "sum of distances" in run("inspect", waiting).out
+
+
+def test_explaining_and_reporting_speak_of_weights_and_absences(road: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    explained = flat(run("explain", road / "model.json").out)
+    assert "Bayes' rule" in explained
+    assert "Without bank the error to expect is" in explained
+    assert run("report", road / "model.json", "-o", road / "report.html").code == 0
+    assert "What each peer adds" in (road / "report.html").read_text()

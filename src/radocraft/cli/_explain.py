@@ -12,7 +12,19 @@ from rich.table import Table
 from radocraft.cli._outlook import print_score_model
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.contract import Number
-from radocraft.model import Estimate, Explanation, Model, Outlook, ScoreModel, Validation, Weight, gain_of, load_model
+from radocraft.model import (
+    Estimate,
+    Explanation,
+    Model,
+    Outlook,
+    ScoreModel,
+    Validation,
+    Weight,
+    absences,
+    gain_of,
+    load_model,
+    weights_in_words,
+)
 from radocraft.model import explain as explain_model
 from radocraft.pages import each, signed
 
@@ -52,15 +64,17 @@ def explain(
 
 def _explain_scores(model: ScoreModel, as_json: bool) -> None:
     if as_json:
-        print_json(model.model_dump(mode="json", exclude={"contract", "signatures"}) | {"gain": vars(gain_of(model))})
+        told = {
+            "gain": vars(gain_of(model)),
+            "words": [weights_in_words(model), *(said for *_, said in absences(model))],
+        }
+        print_json(model.model_dump(mode="json", exclude={"contract", "signatures"}) | told)
         return
     out.print(f"{model.contract.name}: learned from the scores of {', '.join(model.peers)} on {model.created[:10]}.")
     print_score_model(model)
-    count = len(model.peers)
-    out.print(
-        f"Weights of 1 for every peer and {1 - count} for the shared features are Bayes' rule for scores that are "
-        "unrelated inside label and signature; smaller ones mean that peers know the same things."
-    )
+    out.print(weights_in_words(model))
+    for _, _, sentence in absences(model):
+        out.print(sentence)
 
 
 def _features(model: Model, told: Explanation, top: int) -> Table:

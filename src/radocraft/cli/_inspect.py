@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from radocraft.cli._score_part import SCORE_SUMS, print_tables, print_units
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.contract import Contract
 from radocraft.gate import describe_rows
@@ -56,9 +57,9 @@ def _facts(part: Part, path: Path, contract: Contract | None) -> dict[str, str]:
         "made": f"{metadata['created']} by radocraft {metadata['radocraft']}",
         "policy": f"{policy['mode']}: {policy['guarantee']}",
         "rows": f"{rows} in {part.table.num_rows:,} cells, "
-        + ("by score" if part.of_scores else f"by {width} private columns"),
+        + ("one score each" if part.of_scores else f"by {width} private columns"),
         "rolled up": f"{policy['rolled_up']:,} blocks, into coarser ones",
-        "moments": _moments(part),
+        "besides": _moments(part),
         "file": f"{size(path.stat().st_size)}, hash {metadata['hash'][:16]}, not changed since release",
         "checked": _checked(part, contract),
         **({"notes": "; ".join(metadata["notes"])} if metadata["notes"] else {}),
@@ -69,8 +70,10 @@ def _moments(part: Part) -> str:
     """What leaves beside the cells."""
     if not part.of_scores:
         return "second moments of the private columns, by label"
-    groups = ", ".join(f"{len(sums):,} of {label}" for label, sums in part.metadata["scores"]["groups"].items())
-    return f"a histogram of residuals by label; sums by group of the key: {groups}"
+    groups = {label: len(sums) for label, sums in part.metadata["scores"]["groups"].items()}
+    told = ", ".join(f"{count:,} groups of {label}" for label, count in groups.items())
+    keyed = f"; sums by group of the key, {told}" if any(groups.values()) else "; no key, so nothing by group"
+    return f"rows by agreed signature, and a histogram of residuals, each by label{keyed}"
 
 
 def _checked(part: Part, contract: Contract | None) -> str:
@@ -85,9 +88,14 @@ def _checked(part: Part, contract: Contract | None) -> str:
 
 
 def print_part(part: Part, cells: int) -> None:
-    """The units of the sums, and some of the cells."""
-    _print_columns(part)
-    _print_cells(part, cells)
+    """The units of the sums, and some of the cells; of scores all else that leaves, too."""
+    if part.of_scores:
+        print_units(part)
+        _print_cells(part, cells, dict(zip(part.metadata["columns"], SCORE_SUMS, strict=True)))
+        print_tables(part, cells)
+    else:
+        _print_columns(part)
+        _print_cells(part, cells, {})
 
 
 def _print_columns(part: Part) -> None:
@@ -98,23 +106,26 @@ def _print_columns(part: Part) -> None:
     out.print(grid)
 
 
-def _print_cells(part: Part, count: int) -> None:
+def _print_cells(part: Part, count: int, words: dict[str, str]) -> None:
+    """Some of the cells; ``words`` stand over columns whose names say less."""
     names = part.table.column_names
     keys = [name for name in names if name.startswith("shared:") or name in ("label", "rows")]
     sums = [name for name in names if name.startswith("sum:")]
     rows = part.table.slice(0, count).to_pylist()
-    columns = {name: [_shown(row[name]) for row in rows] for name in (*keys, *sums)}
+    bare = {name: name.partition(":")[2] or name for name in names}
+    heads = {name: words.get(bare[name], bare[name]) for name in (*keys, *sums)}
+    columns = {name: [heads[name], *(_shown(row[name]) for row in rows)] for name in heads}
     shown = _fitting(columns, at_least=len(keys) + 1)
     title = f"Cells ({len(rows):,} of {part.table.num_rows:,}), {len(shown) - len(keys)} of {len(sums)} sums"
-    grid = Table(*(name.partition(":")[2] or name for name in shown), title=title, title_justify="left")
-    for row in zip(*(columns[name] for name in shown), strict=True):
+    grid = Table(*(heads[name] for name in shown), title=title, title_justify="left")
+    for row in zip(*(columns[name][1:] for name in shown), strict=True):
         grid.add_row(*row)
     out.print(grid)
 
 
 def _fitting(columns: dict[str, list[str]], at_least: int) -> list[str]:
-    """The first columns of a table that fit the terminal side by side."""
-    wide = [max(map(len, (name.partition(":")[2] or name, *texts))) + 3 for name, texts in columns.items()]
+    """The first columns of a table, each with its heading, that fit the terminal side by side."""
+    wide = [max(map(len, texts)) + 3 for texts in columns.values()]
     fitting = int(np.searchsorted(np.cumsum(wide) + 1, out.width, side="right"))
     return [*columns][: max(fitting, at_least)]
 

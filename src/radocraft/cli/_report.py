@@ -9,7 +9,7 @@ import typer
 
 from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, out, print_json
-from radocraft.model import Model
+from radocraft.model import load_model
 from radocraft.pages import size, write_report
 
 
@@ -24,7 +24,7 @@ def report(
     Example: radocraft report model.json -o report.html
     """
     check_outputs([output], [model], force=force)
-    written = write_report(Model.load(model), output)
+    written = write_report(load_model(model), output)
     if as_json:
         print_json({"report": str(output), "bytes": written})
     else:

@@ -10,6 +10,7 @@ import numpy as np
 from radocraft.contract import Contract
 from radocraft.learning._correlation import Correlation, correlate
 from radocraft.learning._head import TOLD, Head, Quality, expect, fit_head
+from radocraft.learning._quality_curves import reliability, roc
 from radocraft.learning._virtual import Merged, virtual_rows
 from radocraft.model import ExpectedQuality, HeadWeights, Origin, Relation, ScoreModel, ScoreOutlook
 from radocraft.sums import ScoreCells
@@ -47,6 +48,8 @@ def learn_scores(
     whole = heads[-1]
     expected = expect(merged, whole, correlation)
     rows = virtual_rows(merged, correlation.mean, TOLD)
+    log_odds = whole.log_odds(rows.features)
+    false, true = roc(log_odds, rows.labels)
     without = {
         merged.names[({*whole.places} - {*head.places}).pop()]: _told(
             Quality.of(head.log_odds(rows.features), rows.labels)
@@ -68,6 +71,9 @@ def learn_scores(
             base_rate=expected.base_rate,
             alone={name: _told(quality) for name, quality in zip(merged.names, expected.alone, strict=True)},
             without=without,
+            false_positive_rate=false,
+            true_positive_rate=true,
+            reliability=reliability(log_odds, rows.labels),
         ),
         learned_from=tuple(origins),
         notes=(*_remarks(merged, correlation, whole, average=average), *notes),

@@ -26,6 +26,7 @@ from radocraft.model._fields import (
 )
 from radocraft.model._model import Model, load_model, predict
 from radocraft.model._output import write_joined, write_scores, write_table
+from radocraft.model._score_words import absences, weights_in_words
 from radocraft.model._scores import (
     ExpectedQuality,
     HeadWeights,
@@ -63,6 +64,7 @@ __all__ = [
     "Tuning",
     "Validation",
     "Weight",
+    "absences",
     "bin_width",
     "check_single",
     "contributions",
@@ -75,6 +77,7 @@ __all__ = [
     "predict",
     "predict_scores",
     "sentence",
+    "weights_in_words",
     "write_joined",
     "write_scores",
     "write_table",

@@ -64,7 +64,9 @@ def check_scores(model: ScoreModel) -> None:
     _check(len(model.signatures) == prod(len(s.codes) for s in contract.shared), "it lacks a signature's log-odds")
     square = [(len(peers),) * 2] * 2
     _check([np.shape(m) for m in (model.relation.correlation, model.relation.error)] == square, "its relation is odd")
-    _check({*model.outlook.alone} == {*peers} and {*model.outlook.without} <= {*peers}, "its outlook is of others")
+    told = model.outlook
+    _check({*told.alone} == {*peers} and {*told.without} <= {*peers}, "its outlook is of others")
+    _check(len(told.false_positive_rate) == len(told.true_positive_rate), "its ROC curve has ends missing")
     _check_finite(model)
 
 

@@ -26,7 +26,7 @@ from radocraft.contract import Contract
 from radocraft.errors import LearnError
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._checks import check_scores
-from radocraft.model._fields import Frozen, Origin
+from radocraft.model._fields import Frozen, Origin, Reliability
 from radocraft.model._scoring import Scores
 from radocraft.model._sheets import Peers, bring_together
 from radocraft.rows import Scorer, open_source
@@ -68,7 +68,8 @@ class ScoreOutlook(Frozen):
 
     ``alone`` is each peer's score by itself, ``without`` the model that lacks one peer,
     ``rows`` the standard error of an error rate on so many rows, ``base_rate`` the error
-    of always giving the likelier label.
+    of always giving the likelier label. ROC curve and reliability are of the rows that could
+    be from which all of this is told.
     """
 
     here: ExpectedQuality
@@ -78,6 +79,9 @@ class ScoreOutlook(Frozen):
     base_rate: float
     alone: dict[str, ExpectedQuality]
     without: dict[str, ExpectedQuality] = Field(default_factory=dict)
+    false_positive_rate: tuple[float, ...] = ()
+    true_positive_rate: tuple[float, ...] = ()
+    reliability: tuple[Reliability, ...] = ()
 
 
 class ScoreModel(Frozen):

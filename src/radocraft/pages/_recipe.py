@@ -28,8 +28,8 @@ def recipe(model: Model) -> Section:
         "Rerun and cite",
         [
             tag("div", first, _settings(model), class_="pair"),
-            _verbatim("Learn it again", "From the same parts, whose hashes stand above:", "\n".join(_commands(model))),
-            _verbatim("Cite", "The paper the method starts from:", CITATION),
+            verbatim("Learn it again", "From the same parts, whose hashes stand above:", "\n".join(_commands(model))),
+            verbatim("Cite", "The paper the method starts from:", CITATION),
         ],
     )
 
@@ -86,6 +86,7 @@ def _commands(model: Model) -> Iterator[str]:
     yield "radocraft report model.json -o report.html"
 
 
-def _verbatim(title: str, words: str, text: str) -> Element:
+def verbatim(title: str, words: str, text: str) -> Element:
+    """Text to copy, in a card."""
     block = scrolling(tag("pre", tag("code", text)), title)
     return tag("div", tag("h3", title), tag("p", words, class_="muted"), block, class_="card")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from radocraft.files import writing
-from radocraft.model import Model, explain
+from radocraft.model import Model, ScoreModel, explain
 from radocraft.pages._departures import blocks, departures, raw_size
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import day, listed, size, unbroken
@@ -15,10 +15,11 @@ from radocraft.pages._page import document, key_figures
 from radocraft.pages._people import people
 from radocraft.pages._quality import aim, error, expected, is_number, naive, second
 from radocraft.pages._recipe import METHODS, recipe
+from radocraft.pages._score_report import score_head, score_sections
 from radocraft.pages._weights import weights
 
 
-def report(model: Model) -> str:
+def report(model: Model | ScoreModel) -> str:
     """A model's report as the text of an HTML file.
 
     Examples
@@ -29,14 +30,17 @@ def report(model: Model) -> str:
     >>> rc.report(rc.learn(parts, contract)).splitlines()[0]
     '<!doctype html>'
     """
+    foot = f"Made by radocraft {model.radocraft} from a model file; nothing in this page comes from elsewhere."
+    title = f"{model.contract.name} · radocraft"
+    if isinstance(model, ScoreModel):
+        return document(title, score_head(model), score_sections(model), [tag("p", foot)])
     told = explain(model)
     sections = [outcome(model), weights(model, told), people(model), blocks(model, told), departures(model)]
     shown = [*(section for section in sections if section is not None), recipe(model)]
-    foot = f"Made by radocraft {model.radocraft} from a model file; nothing in this page comes from elsewhere."
-    return document(f"{model.contract.name} · radocraft", _head(model), shown, [tag("p", foot)])
+    return document(title, _head(model), shown, [tag("p", foot)])
 
 
-def write_report(model: Model, path: str | Path) -> int:
+def write_report(model: Model | ScoreModel, path: str | Path) -> int:
     """Write a model's report, whole or not at all; its bytes come back."""
     text = report(model).encode()
     with writing(path) as file:

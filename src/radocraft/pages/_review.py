@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -11,12 +12,14 @@ import numpy as np
 
 from radocraft.gate import describe_rows
 from radocraft.pages._bars import stacked_bar
+from radocraft.pages._charts import Axis, histogram
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import day, plain, size
-from radocraft.pages._page import Section, TableCell, document, key_figures, scrolling, search, table
+from radocraft.pages._page import Section, TableCell, document, figure, key_figures, scrolling, search, table
 from radocraft.pages._sizes import sizes
 from radocraft.parts import Part
 from radocraft.peer import Pending
+from radocraft.sums import EDGES
 
 _NUMBERS = 60_000
 _FEWEST = 200
@@ -35,7 +38,8 @@ class ReviewForm:
 def review_page(waiting: Pending, form: ReviewForm, nonce: str) -> str:
     """The page, as HTML."""
     part = waiting.content
-    sections = [_leaving(waiting, part), _cells(part), _decision(form)]
+    besides = [_besides(part)] if part.of_scores else []
+    sections = [_leaving(waiting, part), *besides, _cells(part), _decision(form)]
     foot = [tag("p", "Served by radocraft on this machine alone, from the pending file; nothing has left.")]
     return document(f"Review of {part.peer} · radocraft", _head(waiting, part, form), sections, foot, nonce)
 
@@ -65,9 +69,13 @@ def _head(waiting: Pending, part: Part, form: ReviewForm) -> Iterator[Child]:
             ("Rows behind it", f"{metadata['rows']:,}", f"in {part.table.num_rows:,} cells"),
             *noise,
             ("Rolled up", f"{policy['rolled_up']:,}", "blocks, shown only inside coarser cells"),
-            ("Would leave", size(part.nbytes), f"{len(metadata['columns']):,} private columns"),
+            ("Would leave", size(part.nbytes), "one score a row" if part.of_scores else _columns(metadata)),
         ]
     )
+
+
+def _columns(metadata: dict[str, Any]) -> str:
+    return f"{len(metadata['columns']):,} private columns"
 
 
 def _halves(words: str) -> tuple[str, str]:
@@ -83,7 +91,7 @@ def _leaving(waiting: Pending, part: Part) -> Section:
         *((name.capitalize(), words) for name, words in waiting.noise.items()),
         ("Contract", [f"{line.contract} (", tag("code", line.fingerprint[:16]), ")"]),  # type: ignore[list-item]
         ("Made", f"{day(metadata['created'])} by radocraft {metadata['radocraft']}"),
-        ("Also holds", "second moments of the columns by label, centre and scale of each column"),
+        ("Also holds", _SCORES_HOLD if part.of_scores else _COLUMNS_HOLD),
         ("Ledger", [f"{waiting.note.ledger}, head ", tag("code", waiting.head[:16])]),  # type: ignore[list-item]
         ("Hash", tag("code", line.file[:32])),
     ]
@@ -125,12 +133,59 @@ def _budget(waiting: Pending) -> Iterator[Element]:
     )
 
 
+_COLUMNS_HOLD = "second moments of the columns by label, centre and scale of each column"
+_SCORES_HOLD = "rows by agreed signature, a histogram of scores, and sums by group of the key, each by label"
 _SHADES = ("piece-3", "piece-0", "rest")
 
 
 def _notes(metadata: dict[str, Any]) -> Iterator[Element]:
     if metadata["notes"]:
         yield tag("div", tag("h3", "Notes"), tag("ul", [tag("li", note) for note in metadata["notes"]]), class_="card")
+
+
+def _besides(part: Part) -> Section:
+    """All that a part of scores holds beside its cells."""
+    told, centre, unit = part.score_tables(), part.metadata["centre"][0], part.metadata["scale"][0]
+    words = (
+        f"A row’s score is the log-odds that the model of {part.peer} gives it, centred at {plain(round(centre, 3))} "
+        f"and divided by {plain(unit)}; its distance is from the mean score of the row’s cell. The epsilon speaks of "
+        "these sums, given the model: a row that it was fitted on also moved the scores of other rows, which no "
+        "epsilon counts."
+    )
+    charts = [_spread(label, counts) for label, counts in told.histogram.items()]
+    lists = [("Rows by agreed signature, in the contract’s order", told.counts)]
+    lists += [("Distances summed by group of the key", told.groups)] if any(told.groups.values()) else []
+    rows = [
+        tag(
+            "details",
+            tag("summary", f"{title}: {label}, {len(numbers):,} numbers"),
+            tag("p", ", ".join(plain(float(f"{number:.5g}")) for number in numbers), class_="small"),
+            class_="wide",
+        )
+        for title, by_label in lists
+        for label, numbers in by_label.items()
+    ]
+    return Section("besides", "Scores", [tag("p", words), tag("div", charts, class_="pair"), *rows])
+
+
+def _spread(label: str, counts: list[float]) -> Element:
+    """Rows by distance from their cell's mean score."""
+    edges = [float(edge) for edge in EDGES]
+    bars = [
+        (low, high, max(rows, 0.0), f"{rows:,.0f} rows between {low:g} and {high:g} deviations")
+        for (low, high), rows in zip(pairwise(edges), counts, strict=True)
+    ]
+    chart = histogram(
+        f"Histogram of scores of {label}",
+        Axis.over("deviations from the cell's mean score", edges),
+        Axis.counts("", [rows for _, _, rows, _ in bars]),
+        bars,
+    )
+    numbers = table(
+        ("#from", "#to", "#rows"),
+        [(f"{low:g}", f"{high:g}", f"{rows:,.0f}") for (low, high), rows in zip(pairwise(edges), counts, strict=True)],
+    )
+    return figure(f"Scores of “{label}”", chart, "Rows by distance, noise included.", numbers)
 
 
 def _cells(released: Part) -> Section:
@@ -142,6 +197,7 @@ def _cells(released: Part) -> Section:
     words = [name.startswith("shared:") or name == "label" for name in names]
     lines = [[TableCell(f"{line[0]:,}", line[0]), *map(_shown, line[1:])] for line in zip(*columns, strict=True)]
     heads = [_heading(name, word) for name, word in zip(names, words, strict=True)]
+    heads[len(heads) - 2 :] = ["#sum of scores", "#sum of distances"] if released.of_scores else heads[-2:]
     first = sum(words)
     order = [*range(1, first + 1), 0, *range(first + 1, len(names) + 1)]
     grid = table([["#rows", *heads][at] for at in order], [[line[at] for at in order] for line in lines], sortable=True)
@@ -151,7 +207,8 @@ def _cells(released: Part) -> Section:
         if part.num_rows <= shown
         else f"The {shown:,} smallest of {part.num_rows:,} cells"
     )
-    lead = f"{said}, the smallest first: rows, and the sum of each private column in the model's units."
+    what = "the sums of their scores and of distances" if released.of_scores else "the sum of each private column"
+    lead = f"{said}, the smallest first: rows, and {what} in the model's units."
     body = tag("div", search("cells", "Find a cell"), scrolling(grid, "Cells that would leave"), class_="card")
     return Section("every-cell", "Every cell", [tag("p", lead, class_="lead"), body])
 

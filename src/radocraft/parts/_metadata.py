@@ -236,9 +236,15 @@ def pack(numbers: Floats) -> str:
 
 def unpack(text: str, count: int) -> Floats:
     """Back from `pack`; `ValueError` if there are more or fewer, or one is not finite."""
-    out = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
+    out = unpack_all(text)
     if len(out) != count:
         raise ValueError(f"{len(out)} numbers, not {count}")
+    return out
+
+
+def unpack_all(text: str) -> Floats:
+    """All there are; `ValueError` if one is not finite."""
+    out = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
     if not (np.abs(out) <= LARGEST).all():
         raise ValueError("not finite, or far too large")
     return out

@@ -49,7 +49,14 @@ from radocraft.files import __version__, writing
 from radocraft.parts._check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts._footer import KEY, WORDS, Opened, opened, refused
 from radocraft.parts._metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label, unpack_private
-from radocraft.parts._scores import describe_scores, look_at_scores, read_scores, score_columns, tabulate_scores
+from radocraft.parts._scores import (
+    ScoreTables,
+    describe_scores,
+    look_at_scores,
+    read_scores,
+    score_columns,
+    tabulate_scores,
+)
 from radocraft.parts._sign import sign
 from radocraft.parts._table import codes_of, labels_of, matrix_of, places_of, present_of, shared_sums_of, tabulate
 from radocraft.sums import UNIT, Cells, Levels, ScoreCells, assemble, hidden_columns, taken_apart
@@ -183,6 +190,10 @@ class Part:
             levels=Levels(**self.metadata["levels"]),
         )
         check_alone(cells, private, self.table.column("label").to_pylist(), self.metadata["policy"])
+
+    def score_tables(self) -> ScoreTables:
+        """What a part of scores holds beside its cells."""
+        return ScoreTables.of(self.metadata)
 
     def scores(self, contract: Contract) -> ScoreCells:
         """The numbers of a part of scores, checked and read under the contract it was made for."""

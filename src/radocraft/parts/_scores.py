@@ -8,6 +8,7 @@ each label.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,39 @@ from radocraft.arrays import Floats, number_rows
 from radocraft.contract import ANY, Contract
 from radocraft.errors import ContractMismatch
 from radocraft.parts._check import broken, check_keys
-from radocraft.parts._metadata import pack, unpack
+from radocraft.parts._metadata import pack, unpack, unpack_all
 from radocraft.parts._sign import check_signature
 from radocraft.parts._table import codes_of, labels_of, matrix_of
 from radocraft.sums import CLIP_GROUP, CLIP_SPREAD, CLIP_SUM, ScoreCells, ScoreLevels, count_groups
 
 _SDS = 6.0
 _CLOSE = 1e-9
+
+
+@dataclass(frozen=True)
+class ScoreTables:
+    """What a part of scores holds beside its cells, by label.
+
+    Parameters
+    ----------
+    counts
+        Rows of every agreed signature, in the contract's order.
+    histogram
+        Rows by bin of residuals.
+    groups
+        Sums of residuals by group of the key; none without a key.
+    """
+
+    counts: dict[str, list[float]]
+    histogram: dict[str, list[float]]
+    groups: dict[str, list[float]]
+
+    @classmethod
+    def of(cls, metadata: dict[str, Any]) -> ScoreTables:
+        """As they stand in the file, whatever the contract is."""
+        given = metadata["scores"]
+        counts = {label: unpack_all(text).tolist() for label, text in given["counts"].items()}
+        return cls(counts, given["histogram"], given["groups"])
 
 
 def score_columns(name: str) -> list[str]:
@@ -132,6 +159,10 @@ def look_at_scores(table: pa.Table, metadata: dict[str, Any]) -> None:
         raise broken(peer, "it is neither of columns nor of scores")
     if missing := sorted({"label", "rows", *(f"sum:{name}" for name in names)} - {*table.column_names}):
         raise broken(peer, f"its table has no column '{missing[0]}'")
+    try:
+        ScoreTables.of(metadata)
+    except ValueError as error:
+        raise broken(peer, f"its counts cannot be read ({error})") from error
     rows = table.column("rows").to_numpy().astype(np.float64)
     sums, spreads = matrix_of(table, [f"sum:{name}" for name in names]).T
     levels = metadata["levels"]

@@ -1,0 +1,51 @@
+"""A model of scores in words: what its weights mean, and what each peer adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from radocraft.model._scores import ScoreModel
+
+_RELATED = 0.05
+_CLOSE = 0.15
+
+
+def weights_in_words(model: ScoreModel) -> str:
+    """What the weights say of how the peers' scores belong together."""
+    peers = model.full.peers
+    if model.head == "average":
+        return "The scores are averaged: every peer has the same weight, and nothing was fitted."
+    ones = " ".join("1" for _ in peers).replace(" ", ", ")
+    bayes = (
+        f"A weight of 1 takes a peer's log-odds at their word. Weights of {ones} for the peers and {1 - len(peers)} "
+        "for the shared features are Bayes' rule for scores that are unrelated inside label and signature: every score "
+        "counts the shared features in, and the last weight takes them off again until they count once."
+    )
+    weights, signature = model.full.weights, model.full.signature
+    if all(abs(weight - 1.0) < _CLOSE for weight in weights) and abs(signature - 1.0 + len(peers)) < 2 * _CLOSE:
+        return f"{bayes} These weights are nearly that."
+    related = [model.relation.correlation[at][to] for at in range(len(peers)) for to in range(at)]
+    if sum(weights) < len(peers) - _CLOSE and max(related, default=0.0) > _RELATED:
+        return (
+            f"{bayes} Here they are smaller: the scores are related (correlation up to {max(related):.2f} inside label "
+            "and signature), so part of what one peer says another has said already."
+        )
+    return f"{bayes} Here they differ: what a score says besides the others is worth more, or less, than it claims."
+
+
+def absences(model: ScoreModel) -> Iterator[tuple[str, float, str]]:
+    """Of every peer how many points of error it takes off the others' model, and a sentence on it."""
+    here = model.outlook.here
+    for peer in model.full.peers:
+        if (without := model.outlook.without.get(peer)) is None:
+            continue
+        points = 100.0 * (without.error - here.error)
+        if model.full.weights[model.full.peers.index(peer)] <= 0.0:
+            yield peer, points, f"{peer} adds nothing to the others: its weight is 0."
+            continue
+        yield (
+            peer,
+            points,
+            f"Without {peer} the error to expect is {without.error:.1%}, not {here.error:.1%}, and the log loss "
+            f"{without.log_loss:.3f}, not {here.log_loss:.3f}.",
+        )

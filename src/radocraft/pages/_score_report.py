@@ -1,0 +1,261 @@
+"""The report on a model of scores: how good it is, what each peer adds, what left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+from xml.etree.ElementTree import Element
+
+from radocraft.contract import TwoValues
+from radocraft.gate import describe_rows
+from radocraft.model import ExpectedQuality, Origin, ScoreModel, absences, gain_of, weights_in_words
+from radocraft.pages._bars import plain_bar, signed_bar
+from radocraft.pages._charts import Axis, Polyline, line_chart
+from radocraft.pages._markup import Child, tag
+from radocraft.pages._numbers import day, listed, signed, size
+from radocraft.pages._page import Section, figure, key_figures, scrolling, table
+from radocraft.pages._recipe import CITATION, verbatim
+
+_CORNERS = Polyline(((0.0, 0.0), (1.0, 1.0)), "quiet")
+
+
+def score_head(model: ScoreModel) -> Iterator[Child]:
+    """What the page is about, in large letters."""
+    label = model.contract.label
+    aim = f"whether {label.column} is “{label.names[-1]}”" if isinstance(label, TwoValues) else label.column
+    peers = [f"{origin.peer} ({_rows(origin)} rows)" for origin in model.learned_from]
+    yield tag("p", "Model report", class_="eyebrow")
+    yield tag("h1", model.contract.name[:1].upper() + model.contract.name[1:])
+    yield tag(
+        "p",
+        f"One model of {aim}, learned on {day(model.created)} from what the own models of {listed(peers)} say. The "
+        "peers have no common id. No row left any of them, and no peer’s model.",
+        class_="lead",
+    )
+    told, gain = model.outlook, gain_of(model)
+    best = told.alone[gain.peer]
+    yield key_figures(
+        [
+            ("Error to expect", f"{told.here.error:.1%}", f"always the likelier label: {told.base_rate:.1%}"),
+            ("AUC to expect", f"{told.here.auc:.3f}", f"best peer alone ({gain.peer}): {best.auc:.3f}"),
+            ("Log loss to expect", f"{told.here.log_loss:.3f}", f"best peer alone: {best.log_loss:.3f}"),
+            ("Bytes that left", size(sum(origin.bytes for origin in model.learned_from)), "rows and models stayed"),
+        ]
+    )
+
+
+def score_sections(model: ScoreModel) -> list[Section]:
+    """All of it."""
+    return [_quality(model), _peers(model), _left(model), _rerun(model)]
+
+
+def _quality(model: ScoreModel) -> Section:
+    told = model.outlook
+    ends = sorted(quality.error for quality in (told.low, told.here, told.high))
+    words = (
+        f"On new rows expect an error of {told.here.error:.1%}, an AUC of {told.here.auc:.3f} and a log loss of "
+        f"{told.here.log_loss:.3f}. If the peers’ scores are two standard errors less or more related than "
+        f"{_known(model)}, the error is between {ends[0]:.1%} and {ends[-1]:.1%}; that no more rows were seen leaves "
+        f"another {2 * told.rows:.1%} open either way."
+    )
+    charts = [_reliability(model), _roc(model) if told.false_positive_rate else None]
+    return Section(
+        "quality",
+        "How good it is",
+        [
+            tag("p", gain_of(model).sentence, class_="lead"),
+            tag("p", words),
+            _losses(model),
+            tag("div", [chart for chart in charts if chart is not None], class_="pair"),
+            tag(
+                "p",
+                "All of this is told from rows that could be: drawn so that each peer’s scores are spread as its part "
+                "says, and related as the section below says. No row was joined for it.",
+                class_="muted small",
+            ),
+        ],
+    )
+
+
+def _known(model: ScoreModel) -> str:
+    return "their groups of the key show" if model.relation.source == "linked groups" else "is assumed"
+
+
+def _losses(model: ScoreModel) -> Element:
+    told = model.outlook
+    named: list[tuple[str, ExpectedQuality, str]] = [("This model", told.here, "up")]
+    named += [(f"{peer} alone", quality, "down") for peer, quality in told.alone.items()]
+    if len(told.without) > 2:
+        named += [(f"Without {peer}", quality, "down") for peer, quality in told.without.items()]
+    largest = max(quality.log_loss for _, quality, _ in named)
+    rows = [
+        (name, tag("b", f"{q.log_loss:.3f}"), f"{q.error:.1%}", f"{q.auc:.3f}", plain_bar(q.log_loss, largest, kind))
+        for name, q, kind in named
+    ]
+    return tag(
+        "div",
+        tag("h3", "Together and alone"),
+        tag("p", "What to expect on new rows; a smaller log loss is better.", class_="muted"),
+        scrolling(table(("Who", "#Log loss", "#Error", "#AUC", ""), rows), "Together and alone"),
+        class_="card bars",
+    )
+
+
+def _reliability(model: ScoreModel) -> Element | None:
+    told = model.outlook
+    if not told.reliability:
+        return None
+    label = model.contract.label.names[-1]
+    points = tuple((one.told, one.true) for one in told.reliability)
+    tips = tuple(f"said {said:.0%}, true {true:.0%}" for said, true in points)
+    chart = line_chart(
+        "Reliability: probabilities said against shares that are true",
+        Axis.share("probability the model says"),
+        Axis.share(""),
+        [_CORNERS, Polyline(points, "main", dots=True, tips=tips)],
+    )
+    rows = [(f"{one.told:.1%}", f"{one.true:.1%}", f"{one.share:.0%}") for one in told.reliability]
+    words = (
+        f"By tenths of the rows: what was said, and how many are “{label}”. On the dashed line probabilities mean what "
+        "they say."
+    )
+    return figure("Reliability", chart, words, table(("#said", "#true", "#share of rows"), rows))
+
+
+def _roc(model: ScoreModel) -> Element:
+    told = model.outlook
+    negative, positive = model.contract.label.names[0], model.contract.label.names[-1]
+    points = tuple(zip(told.false_positive_rate, told.true_positive_rate, strict=True))
+    tips = tuple(f"{y:.0%} of “{positive}” found at {x:.0%} of “{negative}” taken for it" for x, y in points)
+    chart = line_chart(
+        f"ROC curve, area {told.here.auc:.3f}",
+        Axis.share(f"“{negative}” taken for “{positive}”"),
+        Axis.share(""),
+        [_CORNERS, Polyline(points, "main", tips=tips)],
+    )
+    words = f"How many “{positive}” are found (upwards) at the price of how many false alarms."
+    rows = [(f"{x:.1%}", f"{y:.1%}") for x, y in points[::5]]
+    return figure(f"ROC, area {told.here.auc:.3f}", chart, words, table(("#false alarms", "#found"), rows))
+
+
+def _peers(model: ScoreModel) -> Section:
+    return Section(
+        "weights",
+        "What each peer adds",
+        [
+            tag("p", " ".join(sentence for _, _, sentence in absences(model)), class_="lead"),
+            tag("p", weights_in_words(model)),
+            tag("div", _weights(model), _relation(model), class_="pair"),
+        ],
+    )
+
+
+def _weights(model: ScoreModel) -> Element:
+    full = model.full
+    named = [*zip(full.peers, full.weights, strict=True), ("Shared features", full.signature)]
+    largest = max(abs(weight) for _, weight in named)
+    rows = [(name, signed_bar(weight, largest, f"{name}: {weight:+.2f}"), signed(weight, 2)) for name, weight in named]
+    formula = " + ".join(f"{weight:.2f} × {peer}" for peer, weight in zip(full.peers, full.weights, strict=True))
+    sign = "−" if full.signature < 0 else "+"
+    return tag(
+        "div",
+        tag("h3", "Weights"),
+        tag(
+            "p",
+            f"log-odds = {full.intercept:.2f} + {formula} {sign} {abs(full.signature):.2f} × signature",
+            class_="muted",
+        ),
+        table(("Score of", "", "#Weight"), rows),
+        tag(
+            "p",
+            "Each score is in log-odds; a signature’s are those of the label among all rows of its codes.",
+            class_="muted small",
+        ),
+        class_="card weights",
+    )
+
+
+def _relation(model: ScoreModel) -> Element | None:
+    if len(model.peers) < 2:
+        return None
+    relation, rows = model.relation, list[tuple[Child, ...]]()
+    for at, first in enumerate(model.peers):
+        for to in range(at):
+            value, error = relation.correlation[at][to], relation.error[at][to]
+            rows.append(
+                (f"{model.peers[to]} – {first}", f"{value:.2f}", f"± {error:.2f}", plain_bar(max(value, 0.0), 1.0))
+            )
+    words = (
+        "Measured on sums by groups of a key that tells nothing about anybody: people of one group are the same people "
+        "at every peer, so their sums move together as the scores do."
+        if relation.source == "linked groups"
+        else "Assumed, since the contract has no key: peers’ scores usually are somewhat related. A neutral key, such "
+        "as the day of birth, would measure it."
+    )
+    return tag(
+        "div",
+        tag("h3", "How related the scores are"),
+        tag("p", "Correlation of two peers’ scores among rows of the same label and signature.", class_="muted"),
+        table(("Peers", "#Correlation", "#", ""), rows),
+        tag("p", words, class_="muted small"),
+        class_="card bars",
+    )
+
+
+def _rows(origin: Origin) -> str:
+    return describe_rows(origin.rows, origin.gate.mode if origin.gate else "exact")
+
+
+def _left(model: ScoreModel) -> Section:
+    return Section(
+        "left",
+        "What left each peer",
+        [
+            tag("p", "No row left, and no model. Each peer sent one file of sums of its scores:", class_="lead"),
+            tag("div", [_origin(origin) for origin in model.learned_from], class_="pair"),
+            tag(
+                "p",
+                "An epsilon speaks of these sums, given the peer’s model. A row that the model was fitted on also "
+                "moved the scores of other rows, which no epsilon here counts; a model fitted earlier, on other rows, "
+                "has no such gap.",
+                class_="small muted",
+            ),
+            _notes(model),
+        ],
+    )
+
+
+def _origin(origin: Origin) -> Element:
+    told: list[tuple[str, Child]] = [
+        ("Scored", f"{_rows(origin)} rows"),
+        ("Left", f"{size(origin.bytes)}: {origin.cells:,} cells, a histogram for each label"),
+        ("Guarantee", origin.guarantee),
+        ("Made", day(origin.created)),
+        ("Part", tag("code", origin.hash[:16])),
+    ]
+    facts = tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in told], class_="facts")
+    return tag("div", tag("h3", origin.peer), facts, class_="card origin")
+
+
+def _notes(model: ScoreModel) -> Element | None:
+    if not model.notes:
+        return None
+    return tag("div", tag("h3", "Notes"), tag("ul", [tag("li", note) for note in model.notes]), class_="card")
+
+
+def _rerun(model: ScoreModel) -> Section:
+    words = ["radocraft learn --contract contract.toml", *(quote(f"{peer}.part.parquet") for peer in model.peers)]
+    words += ["--method average"] if model.head == "average" else []
+    commands = [
+        f"pip install radocraft=={model.radocraft}",
+        " \\\n  ".join([*words, "-o model.json"]),
+        "radocraft report model.json -o report.html",
+    ]
+    return Section(
+        "recipe",
+        "Rerun and cite",
+        [
+            verbatim("Learn it again", "From the same parts, whose hashes stand above:", "\n".join(commands)),
+            verbatim("Cite", "The paper the method starts from:", CITATION),
+        ],
+    )

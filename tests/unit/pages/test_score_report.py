@@ -1,0 +1,41 @@
+"""The report on a model of scores says what its file holds."""
+
+import pytest
+from tests.unit.pages.test_report import Reader
+from tests.unit.scored import CONTRACT, scored_model
+
+from radocraft import report
+from radocraft.model import ScoreModel
+
+
+@pytest.fixture(scope="module")
+def model() -> ScoreModel:
+    return scored_model()
+
+
+def test_it_says_what_the_model_holds(model: ScoreModel) -> None:
+    page = Reader(report(model))
+    for weight in (*model.full.weights, model.full.signature):
+        assert f"{abs(weight):.2f}" in page.text
+    for quality in (model.outlook.here, *model.outlook.alone.values(), *model.outlook.without.values()):
+        assert f"{quality.log_loss:.3f}" in page.text
+    for origin in model.learned_from:
+        assert origin.hash[:16] in page.text
+        assert origin.guarantee in page.text
+    assert f"{model.relation.correlation[0][1]:.2f}" in page.text
+    assert "Measured on sums by groups of a key" in page.text
+    assert "given the peer’s model" in page.text
+    assert page.tags.count("figure") == 2
+
+
+def test_without_a_key_the_relation_is_assumed() -> None:
+    keyless = scored_model(contract=CONTRACT.replace('key = [{ name = "born", day_of_year = true }]', ""))
+    page = Reader(report(keyless))
+    assert "Assumed, since the contract has no key" in page.text
+
+
+def test_it_asks_nobody_for_anything_and_shows_text_as_text(model: ScoreModel) -> None:
+    evil = model.model_copy(update={"notes": ("<script>alert(1)</script>",)})
+    page = Reader(report(evil))
+    assert page.tags.count("script") == 1
+    assert not [value for name, value in page.attributes if name in ("src", "href") and not value.startswith("#")]
