@@ -13,7 +13,7 @@ class RateLimit:
     Examples
     --------
     >>> now = [0.0]
-    >>> calls = Allowance(2, clock=lambda: now[0])
+    >>> calls = RateLimit(2, clock=lambda: now[0])
     >>> calls.take(), calls.take(), calls.take()
     (True, True, False)
     >>> now[0] = 30.0
