@@ -29,7 +29,7 @@ from radocraft.demo._baselines import FINE_GAMMAS, PeerTable, fit_ridge
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._fit import Fit
 from radocraft.learning._linked import CAUTIONS, LinkedRows, fit_linked
-from radocraft.learning._matching import USUAL_CAUTION, Ridge, fit_matching, generalised_cross_validation
+from radocraft.learning._matching import DEFAULT_CAUTION, Ridge, fit_matching, generalised_cross_validation
 from radocraft.learning._metrics import auc, error_rate
 from radocraft.learning._population import Population
 from radocraft.learning._relation import largest_correlation, left_over
@@ -238,7 +238,7 @@ def _pairwise_error(fold: Fold) -> float:
         by_label[0] = moments  # only their sum over labels matters here
         held.append(replace(whole, sums=sums, by_label=by_label))
     blocks = merge_cells(tuple(held), contract)
-    return error_rate(design_matrix(blocks, fold.test) @ fit_matching(blocks, USUAL_CAUTION).theta, fold.test.labels)
+    return error_rate(design_matrix(blocks, fold.test) @ fit_matching(blocks, DEFAULT_CAUTION).theta, fold.test.labels)
 
 
 def with_gaps(fold: Fold, share: float, seed: int) -> Fold:

@@ -30,7 +30,7 @@ from radocraft.contract import Contract
 from radocraft.gate import Noise, Policy, release
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._forecast import Forecast
-from radocraft.learning._matching import USUAL_CAUTION, fit_matching
+from radocraft.learning._matching import DEFAULT_CAUTION, fit_matching
 from radocraft.parts import Part
 from radocraft.research.study._domains import DOMAINS, file_of, load_table, read_csv
 from radocraft.research.study._scenarios import FeatureSplit, Scenario, agree_edges, code_shared, split_features
@@ -124,7 +124,7 @@ def classes() -> Iterator[str]:
             alone = [_classify(cell, (at,), train, test, labels) for at in range(peers)]
             oracle = _classify(cell, tuple(range(peers)), train, test, labels)
             blocks = cell.blocks(told, labels, policy=Policy.exact(5))
-            fit = fit_matching(blocks, USUAL_CAUTION)
+            fit = fit_matching(blocks, DEFAULT_CAUTION)
             scores = cell.design(blocks, test) @ fit.theta
             odds = Forecast.of(blocks, fit).odds()
             assert odds is not None
@@ -169,7 +169,7 @@ def numbers() -> Iterator[str]:
                 )
                 blocks = cell.blocks(told, bins, target=target, policy=Policy.exact(5))
                 centre, scale = blocks.label_units
-                theta = fit_matching(blocks, USUAL_CAUTION).theta
+                theta = fit_matching(blocks, DEFAULT_CAUTION).theta
                 ours.append(_r2(target[test], centre + scale * (cell.design(blocks, test) @ theta)))
             found.append([*alone, *ours, oracle])
         mean = np.mean(found, axis=0)
@@ -215,7 +215,7 @@ def standing(lines: list[tuple[str, int, Floats]], at: int = 1) -> tuple[int, in
 
 
 def one_label() -> Iterator[str]:
-    yield "| domain | dim J | label holder alone | joint | all labelled | surety |"
+    yield "| domain | dim J | label holder alone | joint | all labelled | certainty |"
     yield "|---|---|---|---|---|---|"
     lines = []
     for name, shared, means in scored(partial(_one_labelled, policy=Policy.exact()), *DRAWS[0]):
@@ -291,21 +291,21 @@ def _right(cell: Cell, ranking: Ranking, labels: Ints) -> tuple[float, float]:
 
 
 def _error(cell: Cell, blocks: Blocks, labels: Ints, test: Ints) -> float:
-    fit = fit_matching(blocks, USUAL_CAUTION)
+    fit = fit_matching(blocks, DEFAULT_CAUTION)
     odds = Forecast.of(blocks, fit).odds()
     assert odds is not None
     return float(np.mean((odds.log_odds(cell.design(blocks, test) @ fit.theta) > 0) != (labels[test] > 0)))
 
 
 def _one_labelled(cell: Cell, labels: Ints, test: Ints, policy: Policy) -> list[float]:
-    """Errors of the holder alone, the joint model, all labelled, and the holder's own part alone; and the surety."""
+    """Errors of the holder alone, the joint model, all labelled, and the holder's own part alone; and the certainty."""
     told = {"column": "y", "positive": 1, "negative": -1}
     blocks = [cell.blocks(told, labels, known=known, policy=policy) for known in ((0,), None)]
     model = RidgeClassifierCV(ALPHAS).fit(cell.plain(cell.train, (0,)), labels[cell.train])
     alone = float(np.mean(model.predict(cell.plain(test, (0,))) != labels[test]))
-    surety = float(blocks[0].surety["p1"] or 0.0)
+    certainty = float(blocks[0].certainty["p1"] or 0.0)
     blocks.append(merge_cells(blocks[0].cells[:1], blocks[0].contract))
-    return [alone, *(_error(cell, these, labels, test) for these in blocks), surety]
+    return [alone, *(_error(cell, these, labels, test) for these in blocks), certainty]
 
 
 def made_up() -> Iterator[str]:

@@ -93,7 +93,7 @@ def test_a_diagnosis_stored_as_a_number_is_not_counted():
 
 
 def variance(rows: int, off: float) -> float:
-    """What is left in doubt of a count by what all know, and a sum that is off by so much."""
+    """What remains unknown of a count by what all know, and a sum that is off by so much."""
     before = rows * (np.diag(OFTEN) - np.outer(OFTEN, OFTEN))
     told = before @ ICD
     return float(np.trace(before - np.outer(told, told) / (ICD @ told + off**2)) / 4)

@@ -24,7 +24,7 @@ from scipy.stats import rankdata
 from radocraft import Contract, Policy
 from radocraft.arrays import add_up
 from radocraft.contract import units_of
-from radocraft.gate import Noise, settle_units
+from radocraft.gate import Noise, estimate_units
 from radocraft.gate import _release as gate
 from radocraft.gate import _units as units
 from radocraft.gate._account import auc_of
@@ -103,7 +103,7 @@ def having(tally: Tally, there: np.ndarray) -> Tally:
     return replace(tally, rows=rows, sums=sums, moments=moments)
 
 
-def settled(contract: Contract, there: np.ndarray, noise: Noise) -> Tally:
+def estimated(contract: Contract, there: np.ndarray, noise: Noise) -> Tally:
     """The tally in units that the rows gave, as crafting does it."""
     if contract is FIXED:
         return having(known(), there)
@@ -112,8 +112,8 @@ def settled(contract: Contract, there: np.ndarray, noise: Noise) -> Tally:
     def count(edges):
         return {"income": np.diff(np.searchsorted(incomes, edges["income"]))}
 
-    constants, spend = settle_units({"income": 0}, count, len(incomes), noise)
-    return replace(having(known(constants["income"]), there), settled=spend.rho)
+    constants, spend = estimate_units({"income": 0}, count, len(incomes), noise)
+    return replace(having(known(constants["income"]), there), units_rho=spend.rho)
 
 
 @dataclass
@@ -149,7 +149,7 @@ def surprises(
 ) -> tuple[np.ndarray, float]:
     """One release: by label, what is left of each number that its row could have moved; and what it cost."""
     view.histograms.clear()
-    tally = settled(contract, there, noise)
+    tally = estimated(contract, there, noise)
     rho = gate.release.__wrapped__(tally, contract, policy, noise).spend.rho
     rest, cells, counted = known(tally.constants.get("income")), view.cells, view.counted
     place, blocks = view.group[counted.place], block_of(rest)

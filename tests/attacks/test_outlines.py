@@ -7,7 +7,7 @@ from scipy.special import ndtr
 from tests.attacks.tape import Recording, Replaying, Tape
 
 from radocraft import Contract, Policy, craft
-from radocraft.gate import Noise, epsilon_of, settle_units
+from radocraft.gate import Noise, epsilon_of, estimate_units
 from radocraft.parts import BINS
 from radocraft.peer._counting import Counts
 from radocraft.rows import profile
@@ -89,7 +89,7 @@ def test_units_tell_no_better_than_they_cost(knots):
             def count(edges, values=values):
                 return {"income": np.histogram(values, edges["income"])[0]}
 
-            found, spend = settle_units({"income": knots}, count, len(values), Noise.seeded("units", there, at))
+            found, spend = estimate_units({"income": knots}, count, len(values), Noise.seeded("units", there, at))
             said[there].append((found["income"], spend.rho))
     early = {there: [units for units, _ in every[: trials // 2]] for there, every in said.items()}
     more = {units: early[True].count(units) - early[False].count(units) for units in early[True] + early[False]}

@@ -52,7 +52,7 @@ def pair(table, gone, contract, policy, fewer=1) -> tuple[Release, Release, Tape
     tape, out = Tape(), []
     for rows, noise in ((table, Recording(tape, "tape")), (without(table, *gone), Replaying(tape, fewer))):
         tally = craft(rows, contract, "bank", bounds=policy.bounds, noise=noise)
-        assert tape.spent <= tally.settled
+        assert tape.spent <= tally.units_rho
         out.append(release(tally, contract, policy, noise))
     return out[0], out[1], tape
 

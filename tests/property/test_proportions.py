@@ -14,9 +14,9 @@ from radocraft.learning._blocks import merge
 from radocraft.learning._completion import complete
 from radocraft.learning._forecast import Forecast
 from radocraft.learning._matching import Ridge, fit_matching
-from radocraft.sums._adjusted import Groups, Trust, adjusted
 from radocraft.sums._cells import Cells
-from radocraft.sums._proportions import laplacian_means, mean_map, proportions, spread, with_labels
+from radocraft.sums._label_differences import Groups, Trust, label_differences
+from radocraft.sums._proportions import laplacian_means, mean_map, overlap, proportions, with_labels
 
 TEXT = """
 name = "one label"
@@ -84,7 +84,7 @@ def test_proportions_are_those_of_each_signature():
 
 
 def shares_of(shop: Cells, bank: Cells) -> Floats:
-    return proportions((bank,), [spread(shop, bank)], (-1, 1))
+    return proportions((bank,), [overlap(shop, bank)], (-1, 1))
 
 
 def test_a_coarse_cell_holds_what_is_not_shown_elsewhere():
@@ -120,10 +120,10 @@ def test_adjusted_finds_the_class_means_though_codes_move_the_columns_too():
     groups = Groups.of(shop.rows.astype(float), shop.sums, shop.shared.toarray(), shop.moments)
     found, _ = groups.differences(shares_of(shop, bank))
     np.testing.assert_allclose((found @ groups.back)[0] * shop.scale, [1.8, -1.2, 0.0], atol=0.15)
-    told = adjusted(shop, shares_of(shop, bank), [(bank, spread(shop, bank))], (-1, 1))
-    kept = told.apart[1, :2] * shop.scale[:2] / [1.8, -1.2]
+    told = label_differences(shop, shares_of(shop, bank), [(bank, overlap(shop, bank))], (-1, 1))
+    kept = told.contrasts[1, :2] * shop.scale[:2] / [1.8, -1.2]
     assert ((kept > 0.5) & (kept < 1.0)).all()
-    assert told.surety > 0.5
+    assert told.certainty > 0.5
 
 
 @given(seed=st.integers(0, 2**32 - 1), columns=st.integers(1, 20))
@@ -135,9 +135,9 @@ def test_trust_keeps_less_the_more_proportions_missed(seed, columns):
     assert bad.missed > good.missed
     for trust in (good, bad):
         assert ((trust.kept(variance) >= 0) & (trust.kept(variance) < 1)).all()
-        assert ((trust.doubt(variance) >= 0) & (trust.doubt(variance) <= trust.size)).all()
+        assert ((trust.uncertainty(variance) >= 0) & (trust.uncertainty(variance) <= trust.size)).all()
         np.testing.assert_allclose(trust.kept(np.array([np.inf])), 0.0)
-        np.testing.assert_allclose(trust.doubt(np.array([np.inf])), trust.size)
+        np.testing.assert_allclose(trust.uncertainty(np.array([np.inf])), trust.size)
 
 
 @pytest.mark.parametrize("telling", [True, False])
@@ -173,18 +173,18 @@ def test_what_to_expect_knows_that_sums_are_estimated():
     table = people(3000)
     told = merge(parts_of(table, ONE), ONE)
     fit = fit_matching(told)
-    doubt = float(fit.known.doubtful(fit.theta))
-    assert doubt > 0
-    assert complete(merge(parts_of(table, ALL), ALL)).doubt is None
+    uncertainty = float(fit.known.uncertainty_of(fit.theta))
+    assert uncertainty > 0
+    assert complete(merge(parts_of(table, ALL), ALL)).uncertainty is None
     forecast = Forecast.of(told, fit)
     population, estimate = forecast.populations[0], forecast.estimate()
     moved = population.scores - population.scores_at(1.0)
-    np.testing.assert_allclose(moved, 2.0 * doubt / population.kept * population.targets)
+    np.testing.assert_allclose(moved, 2.0 * uncertainty / population.kept * population.targets)
     assert estimate.outlooks[-1].error > estimate.outlooks[0].error
     assert "are estimated" in estimate.assumption
     problem = Ridge(fit.known, 0.0)
     hidden = float(fit.known.squares(fit.theta, 1.0) - fit.known.squares(fit.theta, 0.0)) / fit.known.total
-    assert problem.loss(fit.theta, 1.0) - problem.loss(fit.theta, 0.0) == pytest.approx(hidden + 4.0 * doubt)
+    assert problem.loss(fit.theta, 1.0) - problem.loss(fit.theta, 0.0) == pytest.approx(hidden + 4.0 * uncertainty)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -11,14 +11,14 @@ from rich.table import Table
 
 from radocraft.cli._terminal import ContractFile, Json, out, print_json, progress
 from radocraft.contract import Contract
-from radocraft.learning import USUAL_CAUTION, Advice, best_order, leanest
+from radocraft.learning import DEFAULT_CAUTION, Advice, best_order, leanest
 from radocraft.learning import advise as advise_keys
 
 
 def advise(
     parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
     contract: ContractFile,
-    caution: Annotated[float, typer.Option(min=0, max=1, help="At which key sets are compared.")] = USUAL_CAUTION,
+    caution: Annotated[float, typer.Option(min=0, max=1, help="At which key sets are compared.")] = DEFAULT_CAUTION,
     top: Annotated[int, typer.Option(min=1, help="How many choices to print.")] = 16,
     as_json: Json = False,
 ) -> None:

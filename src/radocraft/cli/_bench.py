@@ -97,6 +97,6 @@ def linkage(
     table = Table("rows", "method", "wall", "cpu", "peak", "sent", "test error")
     for rival in found:
         cost = rival.cost
-        told = (f"{cost.wall:.1f} s", f"{cost.cpu:.1f} s", size(cost.peak), size(rival.sent), f"{rival.error:.2%}")
-        table.add_row(f"{rival.rows:,}", rival.method, *(told if cost.finished else (cost.why, "", "", "", "")))
+        figures = (f"{cost.wall:.1f} s", f"{cost.cpu:.1f} s", size(cost.peak), size(rival.sent), f"{rival.error:.2%}")
+        table.add_row(f"{rival.rows:,}", rival.method, *(figures if cost.finished else (cost.why, "", "", "", "")))
     out.print(table)

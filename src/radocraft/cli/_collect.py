@@ -67,9 +67,16 @@ def collect(
         raise typer.BadParameter("--method and --caution are for learning, not for the second round.")
     else:
         wanted, learn = _second(second_round, agreed, {*places})
-    told = (lambda peer, state: None) if as_json else (lambda peer, state: err.print(f"{peer}: {state}"))
+    report_state = (lambda peer, state: None) if as_json else (lambda peer, state: err.print(f"{peer}: {state}"))
     with Collector(
-        own, wanted, folder, places, listen=listen, wait=timedelta(hours=wait), returns=not keep_model, report=told
+        own,
+        wanted,
+        folder,
+        places,
+        listen=listen,
+        wait=timedelta(hours=wait),
+        returns=not keep_model,
+        report=report_state,
     ) as collector:
         page = serve_metrics(metrics, collector.metrics, lambda: None) if metrics else None
         if collector.port is not None and not as_json:

@@ -35,13 +35,13 @@ def new(
     --name "default within a year" --label defaulted --positive yes --negative no -o contract.toml
     """
     check_outputs([output], [entry.partition("=")[2] for entry in peers], force=force)
-    told = {}
+    profiles = {}
     for entry in peers:
         peer, equals, path = entry.partition("=")
         if not (peer and equals and path):
             raise typer.BadParameter(f"'{entry}' is not PEER=FILE, e.g. bank=bank.profile.json")
-        told[peer] = Profile.load(path) if path.endswith(".json") else profile(path, outline=True)
-    text = draft_contract(told, name=name, label=label, positive=positive, negative=negative, columns=columns)
+        profiles[peer] = Profile.load(path) if path.endswith(".json") else profile(path, outline=True)
+    text = draft_contract(profiles, name=name, label=label, positive=positive, negative=negative, columns=columns)
     open_points = text.count("# AGREE:")
     if output is not None:
         with writing(output) as file:

@@ -44,22 +44,22 @@ def explain(
     if isinstance(read, ScoreModel):
         _explain_scores(read, as_json)
         return
-    told = explain_model(read)
+    explanation = explain_model(read)
     if as_json:
-        shares = {name: [asdict(share) for share in getattr(told, name)] for name in ("peers", "blocks")}
-        weights = [c.model_dump() for c in told.coefficients]
-        said = {"sentence": told.sentence, "privacy": told.privacy}
+        shares = {name: [asdict(share) for share in getattr(explanation, name)] for name in ("peers", "blocks")}
+        weights = [c.model_dump() for c in explanation.coefficients]
+        said = {"sentence": explanation.sentence, "privacy": explanation.privacy}
         print_json({"coefficients": weights, **shares, **_certificate(read), **said})
         return
     out.print(f"{read.contract.name}: learned by {read.method} from {', '.join(read.peers)} on {read.created[:10]}.")
     print_certificate(read)
     print_validation(read)
     print_effects(read)
-    out.print(_features(read, told, top))
+    out.print(_features(read, explanation, top))
     out.print("Effect: what one standard deviation more of a column adds to the score.")
-    if curves := sorted({c.feature for c in told.coefficients[:top] if c.name.startswith(f"{c.feature}~")}):
+    if curves := sorted({c.feature for c in explanation.coefficients[:top] if c.name.startswith(f"{c.feature}~")}):
         out.print(f"Pieces of a curve ({', '.join(curves)}) mean little one by one: radocraft report {model} draws it.")
-    out.print(_blocks(read, told, top))
+    out.print(_blocks(read, explanation, top))
 
 
 def _explain_scores(model: ScoreModel, as_json: bool) -> None:
@@ -77,20 +77,20 @@ def _explain_scores(model: ScoreModel, as_json: bool) -> None:
         out.print(sentence)
 
 
-def _features(model: Model, told: Explanation, top: int) -> Table:
+def _features(model: Model, explanation: Explanation, top: int) -> Table:
     """Effect and raw weight of every column; with several classes its effect on the score of each."""
     if isinstance(model.intercept, float):
         grid = Table("feature", "peer", "effect", "weight, raw units", title="By feature", title_justify="left")
     else:
         effects = [f"effect on {name}" for name in model.contract.label.names]
         grid = Table("feature", "peer", *effects, title="By feature", title_justify="left")
-    for c in told.coefficients[:top]:
+    for c in explanation.coefficients[:top]:
         raw = _each(c.raw, "+.4g") if isinstance(model.intercept, float) else []
         grid.add_row(c.name, c.peer or "shared", *_each(c.effect, _form(model, "+.3f")), *raw)
     return grid
 
 
-def _blocks(model: Model, told: Explanation, top: int) -> Table:
+def _blocks(model: Model, explanation: Explanation, top: int) -> Table:
     """What each peer adds to a block's mean score; with several classes the mean score of each."""
     single = isinstance(model.intercept, float)
     names = ["shared", *model.peers] if single else []
@@ -98,16 +98,16 @@ def _blocks(model: Model, told: Explanation, top: int) -> Table:
     keys = ", ".join(shared.name for shared in model.contract.shared) or "block"
     grid = Table(keys, "label", "weight", *names, *scores, title="By block (mean)", title_justify="left")
     form = _form(model, "+.2f")
-    for block in told.blocks[:top]:
+    for block in explanation.blocks[:top]:
         where = ", ".join(block.signature.values())
         parts = [text for name in names for text in _each(block.contributions[name], form)]
         grid.add_row(where or "all", block.label, f"{block.weight:,.0f}", *parts, *_each(block.score, form))
     return grid
 
 
-def _form(model: Model, usual: str) -> str:
+def _form(model: Model, otherwise: str) -> str:
     """Scores of a class are about 1; those of a number are in its units, whatever these are."""
-    return _IN_UNITS if isinstance(model.contract.label, Number) else usual
+    return _IN_UNITS if isinstance(model.contract.label, Number) else otherwise
 
 
 def _each(weight: Weight, form: str) -> list[str]:
@@ -137,10 +137,10 @@ def print_certificate(model: Model) -> None:
         out.print(f"From counts of scores at every peer: {_quality(second)}.")
 
 
-def _quality(told: Estimate | Outlook | Validation) -> str:
-    if told.r2 is not None:
-        return f"a root mean square error of {told.error:.4g} (R² {told.r2:.3f})"
-    return f"an error of {told.error:.1%} (AUC {told.auc:.3f})"
+def _quality(estimate: Estimate | Outlook | Validation) -> str:
+    if estimate.r2 is not None:
+        return f"a root mean square error of {estimate.error:.4g} (R² {estimate.r2:.3f})"
+    return f"an error of {estimate.error:.1%} (AUC {estimate.auc:.3f})"
 
 
 def print_validation(model: Model) -> None:

@@ -30,7 +30,7 @@ class Method(StrEnum):
 class Proportions(StrEnum):
     """How sums by label are estimated for peers that lack it."""
 
-    adjusted = "adjusted"
+    label_differences = "adjusted"
     mean_map = "mean-map"
     laplacian = "laplacian"
 
@@ -71,7 +71,7 @@ def learn(
             metavar="HOW",
             help="For peers without the label, how their sums by label are estimated: adjusted, mean-map or laplacian.",
         ),
-    ] = Proportions.adjusted,
+    ] = Proportions.label_differences,
     in_common: Annotated[
         float, typer.Option(min=0, max=1, help="For scores with a key: the share of people whom two peers both hold.")
     ] = 1.0,

@@ -34,8 +34,8 @@ def ledger(
         known = ", ".join(sorted({entry.table for entry in history.leaving()})) or "none"
         raise FileError(f"Nothing of '{table}' is in the ledger '{file}'. Its tables: {known}.")
     if as_json:
-        told = {"ledger": str(file), "head": history.head, "lines": [_line(line, history) for line in lines]}
-        print_json({**told, "tables": {name: _remaining(name, history) for name in _tables(lines)}})
+        answer = {"ledger": str(file), "head": history.head, "lines": [_line(line, history) for line in lines]}
+        print_json({**answer, "tables": {name: _remaining(name, history) for name in _tables(lines)}})
         return
     for name in _tables(lines):
         _print_table(name, [line for line in lines if line.entry.table == name], history)

@@ -38,11 +38,11 @@ def _relation(model: ScoreModel) -> Table:
 
 
 def _outlook(model: ScoreModel) -> Table:
-    told = model.outlook
+    outlook = model.outlook
     grid = Table("on new rows", "expect", "from", "to", title="Outlook", title_justify="left")
     for name, form in (("error", ".1%"), ("auc", ".3f"), ("log_loss", ".3f")):
-        ends = sorted(getattr(quality, name) for quality in (told.low, told.here, told.high))
-        shown = [format(value, form) for value in (getattr(told.here, name), ends[0], ends[-1])]
+        ends = sorted(getattr(quality, name) for quality in (outlook.low, outlook.here, outlook.high))
+        shown = [format(value, form) for value in (getattr(outlook.here, name), ends[0], ends[-1])]
         grid.add_row({"error": "error", "auc": "AUC", "log_loss": "log loss"}[name], *shown)
-    grid.add_row("error of always giving the likelier label", f"{told.base_rate:.1%}", "", "")
+    grid.add_row("error of always giving the likelier label", f"{outlook.base_rate:.1%}", "", "")
     return grid

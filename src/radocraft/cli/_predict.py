@@ -58,8 +58,8 @@ def predict(
             written = write_scores(read, sources[0], output, tuple(keep or ()), report)
     absent = [peer for peer in read.peers if peer not in written.view]
     if as_json:
-        told = {"scores": str(output), "rows": written.rows, "given": written.given}
-        print_json({**told, "view": written.view, "filled_in": absent})
+        answer = {"scores": str(output), "rows": written.rows, "given": written.given}
+        print_json({**answer, "view": written.view, "filled_in": absent})
         return
     given = list(written.given.items())[1:] if len(written.given) == 2 else list(written.given.items())
     out.print(f"Wrote {output}: {written.rows:,} rows", end="", soft_wrap=True)

@@ -30,14 +30,14 @@ def profile(
     Example: radocraft profile bank.parquet --outline --json > bank.profile.json
     """
     rules = Policy.load(policy) if policy is not None else Policy()
-    told = profile_table(open_source(table, table=name), outline=outline, policy=rules)
+    outlined = profile_table(open_source(table, table=name), outline=outline, policy=rules)
     if as_json:
-        print_json(told.model_dump(mode="json", exclude_none=True))
+        print_json(outlined.model_dump(mode="json", exclude_none=True))
         return
     grid = Table("column", "kind", *(["outline"] if outline else []), title=str(table), title_justify="left")
-    for column in told.columns:
+    for column in outlined.columns:
         sketch = column.categories or tuple(f"{edge:g}" for edge in column.quartiles or ())
         grid.add_row(column.name, column.kind, *([", ".join(sketch)] if outline else []))
     out.print(grid)
-    if told.guarantee is not None:
-        out.print(f"The outline: {told.guarantee}. No ledger counts it: tell it once.")
+    if outlined.guarantee is not None:
+        out.print(f"The outline: {outlined.guarantee}. No ledger counts it: tell it once.")

@@ -82,16 +82,20 @@ def _print_conclusion(conclusion: Conclusion, as_json: bool) -> None:
 
 def _everything(waiting: Pending) -> dict[str, Any]:
     hidden = {"salt", "mark", "constants"}
-    told = {**waiting.line.model_dump(mode="json", exclude=hidden), "ledger": waiting.note.ledger, "head": waiting.head}
+    proposal = {
+        **waiting.line.model_dump(mode="json", exclude=hidden),
+        "ledger": waiting.note.ledger,
+        "head": waiting.head,
+    }
     if waiting.before is not None and waiting.after is not None:
-        told["budget"] = {
+        proposal["budget"] = {
             "before": waiting.before.spent,
             "after": waiting.after.spent,
             "remains": waiting.after.remains,
         }
     if isinstance(waiting.content, Histograms):
-        return {**told, "scores": waiting.content.model_dump(mode="json")}
-    return {**told, "metadata": waiting.content.metadata, "table": waiting.content.table.to_pylist()}
+        return {**proposal, "scores": waiting.content.model_dump(mode="json")}
+    return {**proposal, "metadata": waiting.content.metadata, "table": waiting.content.table.to_pylist()}
 
 
 def _print_waiting(waiting: Pending, cells: int) -> None:

@@ -14,8 +14,11 @@ from radocraft.rows import Scorer
 
 def describe_scorer(scorer: Scorer) -> dict[str, Any]:
     """The same for machines."""
-    told = {name: value for name, value in asdict(scorer.performance).items() if value is not None}
-    return {"out_of_fold": told, "calibration": [[asdict(each) for each in curve] for curve in scorer.reliability]}
+    performance = {name: value for name, value in asdict(scorer.performance).items() if value is not None}
+    return {
+        "out_of_fold": performance,
+        "calibration": [[asdict(each) for each in curve] for curve in scorer.reliability],
+    }
 
 
 def print_scorer(scorer: Scorer, kept: Path | None) -> None:
@@ -30,14 +33,14 @@ def print_scorer(scorer: Scorer, kept: Path | None) -> None:
 
 
 def _performance(scorer: Scorer) -> str:
-    told, rows = scorer.performance, f"{scorer.performance.rows:,}"
+    performance, rows = scorer.performance, f"{scorer.performance.rows:,}"
     who = f"{scorer.peer}'s own model, on {rows} rows each scored by a model that has not seen it:"
-    if told.error is None:
-        wrong = (told.mean_squared_error or 0.0) ** 0.5
-        return f"{who} root mean square error {wrong:.4g}, R\N{SUPERSCRIPT TWO} {told.r2 or 0.0:.3f}."
+    if performance.error is None:
+        wrong = (performance.mean_squared_error or 0.0) ** 0.5
+        return f"{who} root mean square error {wrong:.4g}, R\N{SUPERSCRIPT TWO} {performance.r2 or 0.0:.3f}."
     usual = f" (always the likeliest label: {_usual(scorer):.1%})"
-    area = f", AUC {told.auc:.3f}" if told.auc is not None else ""
-    return f"{who} error {told.error:.1%}{usual}{area}, log loss {told.log_loss or 0.0:.3f}."
+    area = f", AUC {performance.auc:.3f}" if performance.auc is not None else ""
+    return f"{who} error {performance.error:.1%}{usual}{area}, log loss {performance.log_loss or 0.0:.3f}."
 
 
 def _usual(scorer: Scorer) -> float:

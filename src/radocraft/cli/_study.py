@@ -124,8 +124,8 @@ def domain_table(lines: list[SummaryRow]) -> Table:
     for domain in dict.fromkeys(str(line.group["domain"]) for line in lines):
         ours = {line.name: line for line in lines if line.group["domain"] == domain}
         errors = [f"{100 * ours[name].error:.1f}" if name in ours else "" for name in shown]
-        usual = ours.get("matching 0.25")
-        table.add_row(domain, *errors, f"{usual.wins}/{usual.cells}" if usual else "")
+        matching = ours.get("matching 0.25")
+        table.add_row(domain, *errors, f"{matching.wins}/{matching.cells}" if matching else "")
     return table
 
 

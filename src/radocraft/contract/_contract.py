@@ -161,8 +161,8 @@ class Contract(Agreed):
     @model_serializer(mode="wrap")
     def _as_the_file(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The key as the list it is in the file; left out if there is none, as in contracts older than keys."""
-        told = {name: value for name, value in write(self).items() if name != "key"}
-        return told if self.key is None else told | {"key": [self.key.model_dump(mode="json")]}
+        fields = {name: value for name, value in write(self).items() if name != "key"}
+        return fields if self.key is None else fields | {"key": [self.key.model_dump(mode="json")]}
 
     @classmethod
     def parse(cls, text: str) -> Contract:

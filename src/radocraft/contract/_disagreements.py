@@ -118,37 +118,37 @@ def _odd_scores(contract: Contract, text: str) -> list[Mistake]:
 
 def _columns_too(peer: str, columns: list[str], held: list[str], text: str) -> Mistake:
     """One mistake for all columns of a peer: beside its score, or instead of one."""
-    told = ", ".join(f"'{name}'" for name in columns)
+    names = ", ".join(f"'{name}'" for name in columns)
     remedy = "take them out; its model uses every column of its table, or those that `of` names"
     if columns == held:
         remedy = f'give {peer} one feature of kind "score" instead, made of these columns by its `of`, or of all'
-    problem = f"where one peer has a score, each has one score and nothing else, but {peer} has {told}"
+    problem = f"where one peer has a score, each has one score and nothing else, but {peer} has {names}"
     return Mistake(place(["peers", peer, "features", columns[0]], text), problem, remedy)
 
 
 def _spoken_for(contract: Contract, peer: str) -> dict[str, str]:
     """Columns of a peer's table that have a meaning of their own, and which."""
-    told = {contract.column_of(peer, shared.name): "a shared feature" for shared in contract.shared}
+    roles = {contract.column_of(peer, shared.name): "a shared feature" for shared in contract.shared}
     if contract.labelled(peer):
-        told[contract.column_of(peer, contract.label.column)] = "the label"
+        roles[contract.column_of(peer, contract.label.column)] = "the label"
     if contract.key is not None:
-        told[contract.column_of(peer, contract.key.name)] = "the key"
-    return told
+        roles[contract.column_of(peer, contract.key.name)] = "the key"
+    return roles
 
 
 def _odd_columns(contract: Contract, peer: str, score: Score, name: str, text: str) -> list[Mistake]:
     """What a score says of its peer's columns fits what they are."""
     path: list[int | str] = ["peers", peer, "features", name]
-    told, mistakes = _spoken_for(contract, peer), []
+    roles, mistakes = _spoken_for(contract, peer), []
     for column in score.of or ():
-        role = "the column that says whose a row is" if column == score.group else told.get(column)
+        role = "the column that says whose a row is" if column == score.group else roles.get(column)
         if role is not None:
             use = "which is always used" if role == "a shared feature" else "which no model may use"
             mistakes.append(Mistake(place([*path, "of"], text), f"'{column}' is {role}, {use}", "take it out"))
     for field, column in (("group", score.group or ""), ("column", score.column or "")):
-        if column in told and not (field == "group" and told[column] == "the key"):
+        if column in roles and not (field == "group" and roles[column] == "the key"):
             remedy = f"`{field}` is another column of {peer}'s own"
-            mistakes.append(Mistake(place([*path, field], text), f"'{column}' is {told[column]}", remedy))
+            mistakes.append(Mistake(place([*path, field], text), f"'{column}' is {roles[column]}", remedy))
     if score.column is not None and score.column == score.group:
         mistakes.append(Mistake(place([*path, "group"], text), "this is the column of the scores", "name another"))
     if name in contract.peers[peer].columns:

@@ -37,10 +37,10 @@ def draft_contract(
     >>> [line for line in text.splitlines() if '"score"' in line]
     ['bank_score = "score"  # of income, with age', 'shop_score = "score"  # of visits, with age']
     """
-    for peer, told in profiles.items():
-        if label not in told.by_name:
+    for peer, profile in profiles.items():
+        if label not in profile.by_name:
             raise ContractError(
-                f"The profile of '{peer}' has no column '{label}' for the label. It has {', '.join(told.by_name)}. "
+                f"The profile of '{peer}' has no column '{label}' for the label. It has {', '.join(profile.by_name)}. "
                 "If it is there under another name, rename it in the profile and map it in the draft."
             )
     tables = list(profiles.values())
@@ -53,8 +53,8 @@ def draft_contract(
     if not columns:
         lines += _key_hint(dates)
     taken = {label, *common}
-    for peer, told in profiles.items():
-        own = [c for c in told.columns if c.name != label and c.name not in common]
+    for peer, profile in profiles.items():
+        own = [c for c in profile.columns if c.name != label and c.name not in common]
         lines += ["", f"[peers.{_key(peer)}.features]"]
         if columns:
             lines += map(_private, own)
@@ -103,8 +103,8 @@ def _codes(columns: list[ColumnProfile]) -> list[str]:
     if all(column.kind == "boolean" for column in columns):
         return ["categories = [false, true]"]
     if all(column.kind == "number" for column in columns):
-        told = [column.quartiles for column in columns if column.quartiles]
-        edges = sorted(told[0]) if told else []
+        quartiles = [column.quartiles for column in columns if column.quartiles]
+        edges = sorted(quartiles[0]) if quartiles else []
         note = [f"{_AGREE}bin edges, the same at every peer"] if not edges else []
         return [*note, f"edges = [{', '.join(f'{edge:g}' for edge in edges)}]"]
     categories = sorted({category for column in columns for category in column.categories or ()})

@@ -80,8 +80,8 @@ def from_validation(
             path[1:1] = [0]  # the file has a list of them
         if path[:1] == ["label"]:
             del path[1:2]  # the kind of the label, likewise
-        told = item["msg"].removeprefix("Value error, ").replace("Input should", "must")
-        problem = _PROBLEM.get(item["type"], told).replace("{tag}", str(item.get("ctx", {}).get("tag")))
+        message = item["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        problem = _PROBLEM.get(item["type"], message).replace("{tag}", str(item.get("ctx", {}).get("tag")))
         remedy = _REMEDY.get(item["type"], otherwise)
         if item["type"] == "extra_forbidden" and path[:1] == ["label"]:
             remedy = _OF_LABEL.get(str(path[-1]), remedy)
@@ -107,7 +107,7 @@ def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
     owner: dict[Any, str] = {label: "the label"}
     for path, name, role in entries:
         if isinstance(name, str) and name in owner and owner[name].startswith(_PRIVATE):
-            mistakes += _told_apart(peers, path, name, text)
+            mistakes += _distinct(peers, path, name, text)
         elif isinstance(name, str) and name in owner:
             remedy = "list it once, or give one of the two another name"
             mistakes.append(Mistake(place(path, text), f"'{name}' is already {owner[name]}", remedy))
@@ -164,7 +164,7 @@ def _holders(peers: dict[str, dict[str, Any]], name: str) -> list[Any]:
     return [held for held in (_table(peer.get("features")).get(name) for peer in peers.values()) if held is not None]
 
 
-def _told_apart(peers: dict[str, dict[str, Any]], path: list[int | str], name: str, text: str) -> list[Mistake]:
+def _distinct(peers: dict[str, dict[str, Any]], path: list[int | str], name: str, text: str) -> list[Mistake]:
     """A feature that several peers hold must be the same thing at each of them, in units that need no rows."""
     spelled = [{"kind": held} if isinstance(held, str) else _table(held) for held in _holders(peers, name)]
     if any(held.get("kind") == "score" for held in spelled):

@@ -11,7 +11,7 @@ from radocraft.gate._policy import Policy, check_policy, draft_policy
 from radocraft.gate._release import Release, check_allowed, release
 from radocraft.gate._scores import release_scores
 from radocraft.gate._signatures import threshold
-from radocraft.gate._units import histograms, settle_units
+from radocraft.gate._units import estimate_units, histograms
 from radocraft.gate._words import describe_epsilon, describe_policy, describe_rows
 
 __all__ = [
@@ -27,10 +27,10 @@ __all__ = [
     "describe_rows",
     "draft_policy",
     "epsilon_of",
+    "estimate_units",
     "histograms",
     "release",
     "release_scores",
     "rho_of",
-    "settle_units",
     "threshold",
 ]

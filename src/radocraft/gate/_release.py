@@ -210,7 +210,7 @@ class _Gate:
             per_unit=per_unit,
             open_set=signatures.open_set,
         )
-        return cls(tally, contract, policy, noise, signatures, terms, Spend(tally.settled) + terms.total)
+        return cls(tally, contract, policy, noise, signatures, terms, Spend(tally.units_rho) + terms.total)
 
     def run(self) -> Release[Cells]:
         """All steps."""
@@ -391,8 +391,8 @@ def _spread(
     for label in np.unique(cells.labels):
         own = cells.labels == label
         seen = np.maximum(cells.rows[own].sum() - lacking[own].sum(axis=0), 1.0)
-        usual = np.asarray(known[np.flatnonzero(own)].sum(axis=0)).ravel() / np.repeat(seen, widths)
-        out[own] = np.repeat(lacking[own], widths, axis=1) * usual
+        mean = np.asarray(known[np.flatnonzero(own)].sum(axis=0)).ravel() / np.repeat(seen, widths)
+        out[own] = np.repeat(lacking[own], widths, axis=1) * mean
     return csr_array(out)
 
 

@@ -211,10 +211,10 @@ def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spe
     check_labels(named, given.contract, given.peer, max(policy.min_rows, 4.0 * terms.labels(f)))
     codes, labels = given.agreed()
     sd = terms.counts(f)
-    told = Counted(codes, labels, np.arange(len(labels)), exact + noise.draw(exact.shape, sd))
-    told = fitted(told, named, sd, terms.labels(f))
+    counted = Counted(codes, labels, np.arange(len(labels)), exact + noise.draw(exact.shape, sd))
+    counted = fitted(counted, named, sd, terms.labels(f))
     least = np.maximum(float(policy.min_rows), _CLEAR * sd * np.arange(len(labels) + 1) ** 0.5)
-    after = _rolled(codes, labels, told.counts, least, policy)
+    after = _rolled(codes, labels, counted.counts, least, policy)
     values = 0 if given.contract.key is None or given.keys is None else given.contract.key.values
     groups = [count_groups(total, values) if values else 0 for total in by_label]
     group_sds = tuple(
@@ -222,7 +222,7 @@ def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spe
         for total, count in zip(by_label, groups, strict=True)
     )
     levels = ScoreLevels(sd, terms.cells(f), terms.cells(f), terms.bins(f), group_sds)
-    cells = _Tables(given, levels, noise).fill(after, labels, told.counts, least, groups)
+    cells = _Tables(given, levels, noise).fill(after, labels, counted.counts, least, groups)
     least_groups = min((sd for sd in group_sds if sd), default=math.inf)
     return cells, terms.spend(f, least_groups), int((after != codes).any(axis=1).sum())
 

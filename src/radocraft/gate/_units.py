@@ -44,7 +44,7 @@ _EVEN = 1.0 / 12.0
 _SMALLEST = 1e-300
 
 
-def settle_units(
+def estimate_units(
     wanted: Mapping[str, int], count: Count, rows: int, noise: Noise, *, per_unit: int = 1, rho: float | None = None
 ) -> tuple[Constants, Spend]:
     """Centre and scale, or knots, of every column left open, and what they cost.

@@ -11,15 +11,15 @@ from radocraft.learning._differences import CHANCE
 from radocraft.learning._drl import fit_drl
 from radocraft.learning._learn import learn, learn_columns
 from radocraft.learning._linked import LinkedRows, fit_linked
-from radocraft.learning._matching import USUAL_CAUTION, Ridge, describe, fit_matching, generalised_cross_validation
+from radocraft.learning._matching import DEFAULT_CAUTION, Ridge, describe, fit_matching, generalised_cross_validation
 from radocraft.learning._metrics import auc, error_rate
 from radocraft.learning._population import RARE, Population, tenths
 from radocraft.learning._second_round import recalibrate
 
 __all__ = [
     "CHANCE",
+    "DEFAULT_CAUTION",
     "RARE",
-    "USUAL_CAUTION",
     "Advice",
     "Blocks",
     "LinkedRows",

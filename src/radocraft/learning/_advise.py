@@ -21,7 +21,7 @@ from radocraft.contract import Contract
 from radocraft.learning._blocks import Blocks, join_cells, merge
 from radocraft.learning._fit import Fit
 from radocraft.learning._forecast import Forecast
-from radocraft.learning._matching import USUAL_CAUTION, Ridge, fit_matching
+from radocraft.learning._matching import DEFAULT_CAUTION, Ridge, fit_matching
 from radocraft.parts import Part
 from radocraft.progress import Progress, quiet
 from radocraft.sums import ROLLED, Cells
@@ -51,7 +51,7 @@ def advise(
     parts: Sequence[Part | str | Path],
     contract: Contract,
     *,
-    caution: float = USUAL_CAUTION,
+    caution: float = DEFAULT_CAUTION,
     progress: Progress = quiet,
 ) -> list[Advice]:
     """What each subset of the shared features, as keys of blocks, would give; the best first.

@@ -53,9 +53,9 @@ class Blocks:
         differ), and the label.
     label_units
         Centre and scale of a numeric label, which is the last of the shared columns.
-    surety, doubt
+    certainty, uncertainty
         For each peer that lacks the label, how far its proportions could be
-        trusted, from 0 to 1, and what estimating leaves in doubt; see `proportions`.
+        trusted, from 0 to 1, and the covariance that estimating adds; see `proportions`.
     among
         For some of the blocks alone (`pick`): all of them, and which these are.
     """
@@ -66,8 +66,8 @@ class Blocks:
     codes: Ints
     labels: Ints
     label_units: tuple[float, float] = (0.0, 1.0)
-    surety: dict[str, float | None] = field(default_factory=dict)
-    doubt: dict[str, Floats] = field(default_factory=dict)
+    certainty: dict[str, float | None] = field(default_factory=dict)
+    uncertainty: dict[str, Floats] = field(default_factory=dict)
     among: tuple[Blocks, slice | Ints] | None = None
 
     @property
@@ -168,7 +168,7 @@ class Blocks:
         return tuple((gather @ cells.shared).toarray() for gather, cells in pairs)
 
     @cached_property
-    def together(self) -> dict[tuple[int, ...], dict[int, Ints]]:
+    def columns_by_holders(self) -> dict[tuple[int, ...], dict[int, Ints]]:
         """By the peers that hold them, where private columns stand among the columns of each."""
         out: dict[tuple[int, ...], dict[int, Ints]] = {}
         positions = [{name: k for k, name in enumerate(cells.columns)} for cells in self.cells]
@@ -191,14 +191,14 @@ class Blocks:
 
     def _by_holders(self, at: int, values: Callable[[tuple[int, ...]], Floats]) -> Floats:
         """Values for the columns that peer ``at`` owns, found for all columns with the same holders together."""
-        owned = {holders: places[at] for holders, places in self.together.items() if holders[0] == at}
+        owned = {holders: places[at] for holders, places in self.columns_by_holders.items() if holders[0] == at}
         if [*owned] == [(at,)]:
             return values((at,))
         order = np.argsort(np.concatenate([np.empty(0, dtype=np.int64), *owned.values()]), kind="stable")
         return np.hstack([np.empty((len(self), 0)), *map(values, owned)])[:, order]
 
     def _pooled_over(self, holders: tuple[int, ...]) -> Floats:
-        places = self.together[holders]
+        places = self.columns_by_holders[holders]
         if len(places[holders[0]]) == len(self.cells[holders[0]].columns) and len(holders) == 1:
             return self.sums(holders[0])
         return np.asarray(sum(self.sums(at)[:, columns] for at, columns in places.items()))
@@ -217,7 +217,7 @@ class Blocks:
     @cached_property
     def coarser(self) -> dict[tuple[int, ...], tuple[Ints, Floats]]:
         """By holders: means at coarser levels, and which of them each block takes that they have not seen, else -1."""
-        return {holders: self._coarser(holders) for holders in self.together}
+        return {holders: self._coarser(holders) for holders in self.columns_by_holders}
 
     def _coarser(self, holders: tuple[int, ...]) -> tuple[Ints, Floats]:
         rows = self.rows[list(holders)].sum(axis=0).astype(np.float64)
@@ -230,7 +230,7 @@ class Blocks:
                 place[now] = count + which
                 count += len(wanted)
                 found.append(self._sums_of(holders, group, wanted) / seen[wanted, None])
-        return place, np.vstack([np.empty((0, len(self.together[holders][holders[0]]))), *found])
+        return place, np.vstack([np.empty((0, len(self.columns_by_holders[holders][holders[0]]))), *found])
 
     def _levels(self) -> Iterator[Ints]:
         """Blocks grouped by their label and ever fewer of their first codes, at last all together."""
@@ -243,7 +243,7 @@ class Blocks:
         some = gathering(group, int(group.max()) + 1)[wanted]
         found = (
             gathered(some @ self.gathers[at], self.cells[at].sums)[:, columns]
-            for at, columns in self.together[holders].items()
+            for at, columns in self.columns_by_holders[holders].items()
         )
         return np.asarray(sum(found))
 
@@ -280,8 +280,8 @@ def merge_cells(cells: tuple[Cells, ...], contract: Contract, proportions: Metho
         lacking = [one for one, peer in zip(estimated, cells, strict=True) if one.cells is not peer]
         return replace(
             join_cells(tuple(one.cells for one in estimated), contract, units),
-            surety={one.cells.peer: one.surety for one in lacking},
-            doubt={one.cells.peer: one.doubt for one in lacking if one.doubt is not None},
+            certainty={one.cells.peer: one.certainty for one in lacking},
+            uncertainty={one.cells.peer: one.uncertainty for one in lacking if one.uncertainty is not None},
         )
     return join_cells(cells, contract, units)
 

@@ -63,7 +63,7 @@ class Completion:
     so is then every ``theta``. ``square`` is the mean of the squared label. ``cross``
     is what linked rows tell of C; without any it is taken to be 0. ``beyond`` are,
     for every peer, the second moments of what columns held by several peers, but not
-    by this one, add to a score; none if every such column is held by all. ``doubt`` is, for
+    by this one, add to a score; none if every such column is held by all. ``uncertainty`` is, for
     every column of ``r``, the covariance of r / M where sums by label are estimated.
     """
 
@@ -77,7 +77,7 @@ class Completion:
     noise: float = 0.0
     square: float = 1.0
     beyond: tuple[Floats, ...] = ()
-    doubt: Floats | None = None
+    uncertainty: Floats | None = None
 
     def expected(self, stretch: Floats | None = None) -> Floats:
         """E + blockdiag(V_j), each V_j stretched; without stretch the expectation of G."""
@@ -106,16 +106,22 @@ class Completion:
         """One for every class, or the only one."""
         if self.r.ndim == 1:
             return [self]
-        doubts = [None] * self.r.shape[1] if self.doubt is None else [one[None] for one in self.doubt]
-        return [replace(self, r=column, doubt=doubt) for column, doubt in zip(self.r.T, doubts, strict=True)]
+        uncertainties = (
+            [None] * self.r.shape[1] if self.uncertainty is None else [one[None] for one in self.uncertainty]
+        )
+        return [
+            replace(self, r=column, uncertainty=uncertainty)
+            for column, uncertainty in zip(self.r.T, uncertainties, strict=True)
+        ]
 
-    def doubtful(self, theta: Floats) -> Floats:
+    def uncertainty_of(self, theta: Floats) -> Floats:
         """Standard deviation of r^T theta / M, for every column of ``theta`` if there are several."""
-        if self.doubt is None:
+        if self.uncertainty is None:
             return np.zeros(theta.shape[1:])
         columns = theta.reshape(len(theta), -1)
         found = [
-            max(float(quadratic(one, column)), 0.0) ** 0.5 for one, column in zip(self.doubt, columns.T, strict=True)
+            max(float(quadratic(one, column)), 0.0) ** 0.5
+            for one, column in zip(self.uncertainty, columns.T, strict=True)
         ]
         return np.array(found).reshape(theta.shape[1:])
 
@@ -150,19 +156,19 @@ def complete(blocks: Blocks) -> Completion:
         unexplained=tuple(rest for _, rest, _ in own),
         noise=max(noise_level(cells) for cells in blocks.cells),
         beyond=beyond_reach(layout, carriers, carried, loading),
-        doubt=doubt_of(blocks, layout),
+        uncertainty=uncertainty_of_blocks(blocks, layout),
     )
     return label_apart(known) if number else known
 
 
-def doubt_of(blocks: Blocks, layout: Layout) -> Floats | None:
+def uncertainty_of_blocks(blocks: Blocks, layout: Layout) -> Floats | None:
     """Covariance of r / M, for every score, where peers lack the label; None if none does."""
-    if not blocks.doubt:
+    if not blocks.uncertainty:
         return None
-    out = np.zeros((len(next(iter(blocks.doubt.values()))), layout.size, layout.size))
+    out = np.zeros((len(next(iter(blocks.uncertainty.values()))), layout.size, layout.size))
     for at, peer in enumerate(blocks.peers):
-        if peer in blocks.doubt:
-            out[:, layout.held[at][:, None], layout.held[at]] += blocks.doubt[peer]
+        if peer in blocks.uncertainty:
+            out[:, layout.held[at][:, None], layout.held[at]] += blocks.uncertainty[peer]
     return out
 
 
@@ -241,8 +247,8 @@ def carried_by(layout: Layout, carriers: Ints) -> list[Peers]:
 def sets_of_holders(holders: list[Peers]) -> list[Peers]:
     """All sets of peers that hold two such columns together, the smallest first."""
     distinct = {frozenset(peers) for peers in holders}
-    together = {one & other for one in distinct for other in distinct} - {frozenset()}
-    return [tuple(sorted(peers)) for peers in sorted(together, key=len)]
+    holder_sets = {one & other for one in distinct for other in distinct} - {frozenset()}
+    return [tuple(sorted(peers)) for peers in sorted(holder_sets, key=len)]
 
 
 def carried_scatter(found: dict[Peers, Scatter], layout: Layout, carriers: Ints, holders: list[Peers]) -> Floats:

@@ -57,9 +57,9 @@ def correlate(merged: Merged, in_common: float = 1.0) -> Correlation:
     for a, b in zip(*np.tril_indices(count, -1), strict=True):
         log = -0.5 * ((_GRID - PRIOR[0]) / PRIOR[1]) ** 2
         for label in (0, 1):
-            told = _likelihood(merged, (merged.peers[a], merged.peers[b]), label, in_common)
-            measured = measured or told is not None
-            log = log if told is None else log + told
+            likelihood = _likelihood(merged, (merged.peers[a], merged.peers[b]), label, in_common)
+            measured = measured or likelihood is not None
+            log = log if likelihood is None else log + likelihood
         weight = np.exp(log - log.max())
         weight /= weight.sum()
         mean[a, b] = mean[b, a] = weight @ _GRID

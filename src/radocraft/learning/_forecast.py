@@ -63,9 +63,9 @@ class Forecast:
         """Whether classes follow probabilities; the paper's method takes the sign."""
         return self.fit.method == "matching"
 
-    def spread(self) -> Floats:
+    def deviations(self) -> Floats:
         """Standard deviation of every column, in the model's units."""
-        return self.populations[0].spread()
+        return self.populations[0].deviations()
 
     def effects(self) -> dict[str, Weight]:
         """Standard deviation of the contribution of the shared columns and of each peer."""
@@ -87,13 +87,13 @@ class Forecast:
     def table(self) -> BlockTable:
         """The mean contributions per block, for views that lack a peer's columns."""
         contributions = np.stack([population.contributions for population in self.populations], axis=-1)
-        told = [self._listed(part) for part in contributions.transpose(1, 0, 2)]
+        contributions_listed = [self._listed(part) for part in contributions.transpose(1, 0, 2)]
         return BlockTable(
             codes=self.blocks.codes.tolist(),
             labels=self.blocks.labels.tolist(),
             weights=self.blocks.weights.tolist(),
-            shared=told[0],
-            peers=dict(zip(self.blocks.peers, told[1:], strict=True)),
+            shared=contributions_listed[0],
+            peers=dict(zip(self.blocks.peers, contributions_listed[1:], strict=True)),
         )
 
     def _joined(self, values: Floats) -> Weight:

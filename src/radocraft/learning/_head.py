@@ -22,8 +22,8 @@ from radocraft.learning._correlation import Correlation
 from radocraft.learning._metrics import auc
 from radocraft.learning._virtual import Merged, VirtualRows, virtual_rows
 
-FIT, TOLD = 0, 1
-"""Seeds of the rows that heads are fitted on, and of those that tell what to expect."""
+FIT, EXPECT = 0, 1
+"""Seeds of the rows that heads are fitted on, and of those that show what to expect."""
 _WEAK, _START, _RIDGE = 100.0, 0.8, 0.5
 _TINY, _CLOSE = 1e-9, 1e-6
 
@@ -104,7 +104,7 @@ class Expected:
 
 def expect(merged: Merged, head: Head, correlation: Correlation) -> Expected:
     """The head on fresh virtual rows."""
-    drawn, *off = (virtual_rows(merged, correlation.moved(errors), TOLD) for errors in (0.0, -2.0, 2.0))
+    drawn, *off = (virtual_rows(merged, correlation.moved(errors), EXPECT) for errors in (0.0, -2.0, 2.0))
     here, low, high = (_quality(head, rows) for rows in (drawn, *off))
     alone = tuple(Quality.of(drawn.features[:, at], drawn.labels) for at in range(len(merged.peers)))
     share = float(drawn.labels.mean())

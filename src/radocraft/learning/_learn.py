@@ -183,7 +183,7 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
     by_peer = {one.origin.peer: one for one in arrived}
     centre, scale = blocks.label_units
     intercept = centre + scale * (fit.theta[0] if fit.layout.intercept else np.zeros_like(fit.theta[0]))
-    coefficients = tuple(_coefficients(blocks, fit, forecast.spread()))
+    coefficients = tuple(_coefficients(blocks, fit, forecast.deviations()))
     differences, effects = tuple(compare_peers(blocks)), forecast.effects()
     return Model(
         method=fit.method,
@@ -213,12 +213,12 @@ def _certificate(blocks: Blocks, fit: Fit) -> Certificate:
     return Certificate(
         **fit.losses,
         peers=fit.peer_losses,
-        doubted=tuple(peer for peer in lacking if peer in blocks.doubt),
-        trusted=tuple(peer for peer in lacking if peer not in blocks.doubt),
+        uncertain=tuple(peer for peer in lacking if peer in blocks.uncertainty),
+        trusted=tuple(peer for peer in lacking if peer not in blocks.uncertainty),
     )
 
 
-def _coefficients(blocks: Blocks, fit: Fit, spread: Floats) -> Iterator[Coefficient]:
+def _coefficients(blocks: Blocks, fit: Fit, deviations: Floats) -> Iterator[Coefficient]:
     contract, theta = blocks.contract, fit.theta[fit.layout.shared.start :] * blocks.label_units[1]
     names: list[tuple[str, str, str | None, float, float]] = [
         (name, shared.name, None, 0.0, 1.0) for shared in contract.shared for name in shared.encoded
@@ -227,7 +227,7 @@ def _coefficients(blocks: Blocks, fit: Fit, spread: Floats) -> Iterator[Coeffici
         columns = private_columns(contract, cells.peer)
         for at, column in ((at, columns[at]) for at in blocks.owned(place).tolist()):
             names.append((column.name, column.feature, cells.peer, float(cells.centre[at]), float(cells.scale[at])))
-    for (name, feature, peer, centre, scale), weight, deviation in zip(names, theta, spread, strict=True):
+    for (name, feature, peer, centre, scale), weight, deviation in zip(names, theta, deviations, strict=True):
         yield Coefficient(
             name=name,
             feature=feature,
@@ -281,13 +281,13 @@ def _notes(blocks: Blocks, by_peer: dict[str, Arrived], effects: dict[str, Weigh
     if absent := [peer for peer in blocks.contract.peers if peer not in blocks.peers]:
         yield f"learned without {', '.join(absent)}: no part of theirs was given"
     moved = {name: float(np.sum(np.square(effect))) for name, effect in effects.items()}
-    for peer, sure in blocks.surety.items():
-        yield _surety_note(peer, sure, moved[peer] / max(sum(moved.values()), np.finfo(float).tiny))
+    for peer, sure in blocks.certainty.items():
+        yield _certainty_note(peer, sure, moved[peer] / max(sum(moved.values()), np.finfo(float).tiny))
     for peer in blocks.peers:
         yield from (f"{peer}: {note}" for note in by_peer[peer].notes)
 
 
-def _surety_note(peer: str, sure: float | None, share: float) -> str:
+def _certainty_note(peer: str, sure: float | None, share: float) -> str:
     """Whether the proportions of the label could tell a peer's classes apart; ``share`` is its share in the score."""
     if sure is None:
         return (
@@ -296,11 +296,11 @@ def _surety_note(peer: str, sure: float | None, share: float) -> str:
         )
     if min(sure, share) < _UNSURE:
         return (
-            f"{peer} lacks the label, and its proportions by signature tell too little of how {peer}'s columns differ "
-            f"by label ({sure:.0%}): they cannot help here, and the model is nearly that of the holders of the label. "
-            "More signatures may help"
+            f"{peer} lacks the label, and its proportions by signature say too little about how {peer}'s columns "
+            f"differ by label ({sure:.0%}): they cannot help here, and the model is nearly that of the holders of the "
+            "label. More signatures may help"
         )
     return (
-        f"{peer} lacks the label: its sums by label are estimated from proportions, which tell {sure:.0%} of how its "
-        "columns differ by label; the rest stays in doubt, and caution counts with it"
+        f"{peer} lacks the label: its sums by label are estimated from proportions, which explain {sure:.0%} of how "
+        "its columns differ by label; the rest is uncertain, and caution allows for it"
     )

@@ -52,7 +52,7 @@ from radocraft.learning._relation import largest_correlation, same_people
 from radocraft.model import Tuning
 
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
-USUAL_CAUTION = 0.25
+DEFAULT_CAUTION = 0.25
 _LESS = (
     "caution {} instead of {}: the peers have equally many rows in every block, and if these are the same people, "
     "their sums show that what nobody can see is no worse"
@@ -72,16 +72,18 @@ def fit_matching(blocks: Blocks, caution: float | None = None, alpha: float | No
     problem = Ridge(known, strength)
     rho = caution_due(problem, blocks) if caution is None else caution
     fit = describe(problem, problem.cautious(rho), blocks, settings={"caution": rho}, tuning=tuning)
-    return replace(fit, notes=(_LESS.format(rho, USUAL_CAUTION),)) if caution is None and rho < USUAL_CAUTION else fit
+    return (
+        replace(fit, notes=(_LESS.format(rho, DEFAULT_CAUTION),)) if caution is None and rho < DEFAULT_CAUTION else fit
+    )
 
 
 def caution_due(problem: Ridge, blocks: Blocks) -> float:
     """The usual caution, or as little as block sums show to be enough, by its model and by that without any."""
     if not same_people(blocks) or len(problem.known.layout.common):
-        return USUAL_CAUTION
-    thetas = [theta.reshape(len(theta), -1) for theta in map(problem.cautious, (0.0, USUAL_CAUTION))]
+        return DEFAULT_CAUTION
+    thetas = [theta.reshape(len(theta), -1) for theta in map(problem.cautious, (0.0, DEFAULT_CAUTION))]
     most = largest_correlation(blocks, problem.known, np.hstack(thetas))
-    return float(np.ceil(100.0 * min(max(most, 0.0), USUAL_CAUTION)) / 100.0)
+    return float(np.ceil(100.0 * min(max(most, 0.0), DEFAULT_CAUTION)) / 100.0)
 
 
 def describe(
@@ -130,7 +132,7 @@ class Ridge:
         known = self.known
         gain = 2.0 * np.sum(known.r * theta, axis=0)
         fit = known.square + (known.squares(theta, caution) - gain) / known.total
-        fit = fit + 2.0 * caution * DEVIATIONS * known.doubtful(theta)
+        fit = fit + 2.0 * caution * DEVIATIONS * known.uncertainty_of(theta)
         return float(np.mean(fit + self.penalty @ theta**2))
 
     def solve(self, gram: Floats, kept: Floats | None = None) -> Floats:
@@ -165,19 +167,19 @@ class Ridge:
             hidden = self.known.hidden(theta)
             share = np.maximum(hidden / max(hidden.sum(), np.finfo(float).tiny), 1e-8)
             stretch = (1.0 - caution) + caution / share
-            theta = self.solve(self.known.expected(stretch) + self.doubted(theta, caution))
+            theta = self.solve(self.known.expected(stretch) + self.uncertain(theta, caution))
             previous, value = value, self.loss(theta, caution)
             if previous - value <= _TOLERANCE * abs(previous):
                 break
         return theta
 
-    def doubted(self, theta: Floats, caution: float) -> Floats | float:
-        """What doubt in r adds to the second moment."""
+    def uncertain(self, theta: Floats, caution: float) -> Floats | float:
+        """What uncertainty in r adds to the second moment."""
         known = self.known
-        if known.doubt is None:
+        if known.uncertainty is None:
             return 0.0
-        scale = caution * DEVIATIONS * known.total / max(float(known.doubtful(theta)), _NOTHING)
-        return np.asarray(scale * known.doubt[0])
+        scale = caution * DEVIATIONS * known.total / max(float(known.uncertainty_of(theta)), _NOTHING)
+        return np.asarray(scale * known.uncertainty[0])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ model was fitted to flatter it, so residuals are divided by ``1 - df / M`` first
 as generalised cross-validation does: ``f_b`` becomes ``y_b - (y_b - f_b) / (1 - df / M)``
 and ``s`` becomes ``s / (1 - df / M)``. Where a peer lacks the label its block means are
 estimates; from caution 0 to 1 the two labels' scores move towards each other, by up to two standard
-deviations of what estimating leaves in doubt.
+deviations of the estimates.
 
 Which label is likelier is judged with ``s`` at caution 0; how sure a probability is,
 with ``s`` at the caution of the fit: where it distrusts what no one can see, its
@@ -55,7 +55,7 @@ def assumption(blocks: Blocks, fit: Fit) -> str:
     """What an estimate of the error assumes."""
     if all(map(blocks.contract.labelled, blocks.peers)):
         return ASSUMPTION
-    return ASSUMPTION + (TRUSTED if fit.known.doubt is None else ESTIMATED)
+    return ASSUMPTION + (TRUSTED if fit.known.uncertainty is None else ESTIMATED)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Population:
             for at, (of_class, theta) in enumerate(one_by_one)
         )
 
-    def spread(self) -> Floats:
+    def deviations(self) -> Floats:
         """Standard deviation of every column, in the model's units."""
         return np.maximum(np.diag(self.covariance), 0.0) ** 0.5
 
@@ -130,8 +130,8 @@ class Population:
 
     def scores_at(self, caution: float) -> Floats:
         """The same where sums by label that are estimated tell less than it seems."""
-        doubt = DEVIATIONS * float(self.fit.known.doubtful(self.fit.theta)) / self.kept
-        return np.asarray(self.scores - caution * doubt * self.targets)
+        uncertainty = DEVIATIONS * float(self.fit.known.uncertainty_of(self.fit.theta)) / self.kept
+        return np.asarray(self.scores - caution * uncertainty * self.targets)
 
     def deviation(self, caution: float) -> float:
         """Standard deviation of a new row's score inside its block."""
@@ -229,7 +229,7 @@ class Population:
         return out
 
 
-def tenths(told: Floats, rows: Floats, positive: Floats, *, above: float = 0.0) -> tuple[Reliability, ...]:
+def tenths(predicted: Floats, rows: Floats, positive: Floats, *, above: float = 0.0) -> tuple[Reliability, ...]:
     """In ten bins of the probability: the share of rows, what they are told, and how many are positive.
 
     ``rows`` and ``positive`` are shares of all rows; a bin is left out if its share is not ``above`` so much.
@@ -239,8 +239,8 @@ def tenths(told: Floats, rows: Floats, positive: Floats, *, above: float = 0.0) 
     >>> tenths(np.array([0.12, 0.18, 0.9]), np.array([0.3, 0.3, 0.4]), np.array([0.0, 0.12, 0.4]))[0]
     Reliability(share=0.6, told=0.15, true=0.2)
     """
-    place = np.minimum((_TENTHS * told).astype(int), _TENTHS - 1)
-    share, sums, hits = (np.bincount(place, mass, _TENTHS) for mass in (rows, rows * told, positive))
+    place = np.minimum((_TENTHS * predicted).astype(int), _TENTHS - 1)
+    share, sums, hits = (np.bincount(place, mass, _TENTHS) for mass in (rows, rows * predicted, positive))
     return tuple(
         Reliability(share=float(share[at]), told=float(sums[at] / share[at]), true=float(hits[at] / share[at]))
         for at in np.flatnonzero(share > above)

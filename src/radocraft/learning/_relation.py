@@ -54,7 +54,7 @@ def same_people(blocks: Blocks) -> bool:
     Equal numbers of rows in all blocks tell, unless all are the same number, as in a sample by design.
     """
     rows = blocks.rows
-    exact = not blocks.surety and not any(cells.levels.sums or cells.levels.rows for cells in blocks.cells)
+    exact = not blocks.certainty and not any(cells.levels.sums or cells.levels.rows for cells in blocks.cells)
     return exact and bool((rows == rows[0]).all()) and bool((rows[0] != rows[0, 0]).any())
 
 
@@ -100,8 +100,8 @@ class Residuals:
 
     def add(self, rests: Floats, rows: Floats, left: Floats) -> None:
         """Add blocks with so many rows, of which the fit leaves so much over."""
-        tell = left > _LEFT
-        rests, rows, left = rests[tell], rows[tell], left[tell]
+        informative = left > _LEFT
+        rests, rows, left = rests[informative], rows[informative], left[informative]
         weights = (rows - 1.0) / left
         self.products += (rests.T * (weights * rows)) @ rests
         self.people += float((rows - 1.0).sum())
@@ -112,10 +112,13 @@ def left_over(blocks: Blocks, known: Completion, theta: Floats) -> list[Residual
     """What the fits of every model, a column of ``theta``, leave over."""
     peers, count, targets = len(blocks.cells), theta.shape[1], known.r.size // len(known.r)
     shared = slice(0, known.layout.shared.stop)
-    told = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
-    fits, out = fits_by_label(blocks, known, told, theta), [Residuals(np.zeros((peers, peers))) for _ in range(count)]
+    label_slopes = pseudo_inverse(known.between[shared, shared]) @ known.r.reshape(len(known.r), -1)[shared]
+    fits, out = (
+        fits_by_label(blocks, known, label_slopes, theta),
+        [Residuals(np.zeros((peers, peers))) for _ in range(count)],
+    )
     for piece in blocks.pieces():
-        carriers, others = columns_of(piece, known, told, theta)
+        carriers, others = columns_of(piece, known, label_slopes, theta)
         for label, fit in fits.items():
             some = piece.labels == label
             rows = piece.weights[some]
@@ -166,11 +169,11 @@ class Fitted:
         return self.products[one, others] / size, size
 
 
-def fits_by_label(blocks: Blocks, known: Completion, told: Floats, theta: Floats) -> dict[int, Fitted]:
+def fits_by_label(blocks: Blocks, known: Completion, label_slopes: Floats, theta: Floats) -> dict[int, Fitted]:
     """For every label, the fit of `columns_of` its blocks."""
     products: dict[int, Floats] = {}
     for piece in blocks.pieces():
-        carriers, others = columns_of(piece, known, told, theta)
+        carriers, others = columns_of(piece, known, label_slopes, theta)
         for label in np.unique(piece.labels).tolist():
             some = piece.labels == label
             columns = np.hstack([carriers[some], others[some]])
@@ -178,7 +181,7 @@ def fits_by_label(blocks: Blocks, known: Completion, told: Floats, theta: Floats
     return {label: Fitted.of(found, carriers.shape[1]) for label, found in products.items()}
 
 
-def columns_of(blocks: Blocks, known: Completion, told: Floats, theta: Floats) -> tuple[Floats, Floats]:
+def columns_of(blocks: Blocks, known: Completion, label_slopes: Floats, theta: Floats) -> tuple[Floats, Floats]:
     """Of some blocks: 1 and shared columns; and squares of what they tell of the label, then scores by peer and model.
 
     ``told`` are the slopes of the label on them.
@@ -186,4 +189,4 @@ def columns_of(blocks: Blocks, known: Completion, told: Floats, theta: Floats) -
     means = coordinates(blocks, known.layout)
     scores = [means[:, where] @ theta[where] for where in known.layout.private]
     carriers = np.hstack([np.ones((len(blocks), 1)), blocks.shared_means])
-    return carriers, np.hstack([(means[:, : len(told)] @ told) ** 2, *scores])
+    return carriers, np.hstack([(means[:, : len(label_slopes)] @ label_slopes) ** 2, *scores])

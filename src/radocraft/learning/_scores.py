@@ -9,7 +9,7 @@ import numpy as np
 
 from radocraft.contract import Contract
 from radocraft.learning._correlation import Correlation, correlate
-from radocraft.learning._head import TOLD, Head, Quality, expect, fit_head
+from radocraft.learning._head import EXPECT, Head, Quality, expect, fit_head
 from radocraft.learning._quality_curves import reliability, roc
 from radocraft.learning._virtual import Merged, virtual_rows
 from radocraft.model import ExpectedQuality, HeadWeights, Origin, Relation, ScoreModel, ScoreOutlook
@@ -47,11 +47,11 @@ def learn_scores(
     heads = [_average(places) if average else fit_head(merged, correlation, places) for places in _sets(len(cells))]
     whole = heads[-1]
     expected = expect(merged, whole, correlation)
-    rows = virtual_rows(merged, correlation.mean, TOLD)
+    rows = virtual_rows(merged, correlation.mean, EXPECT)
     log_odds = whole.log_odds(rows.features)
     false, true = roc(log_odds, rows.labels)
     without = {
-        merged.names[({*whole.places} - {*head.places}).pop()]: _told(
+        merged.names[({*whole.places} - {*head.places}).pop()]: _as_expected(
             Quality.of(head.log_odds(rows.features), rows.labels)
         )
         for head in heads
@@ -64,12 +64,12 @@ def learn_scores(
         signatures=tuple(merged.log_odds.tolist()),
         relation=_relation(correlation),
         outlook=ScoreOutlook(
-            here=_told(expected.here),
-            low=_told(expected.low),
-            high=_told(expected.high),
+            here=_as_expected(expected.here),
+            low=_as_expected(expected.low),
+            high=_as_expected(expected.high),
             rows=expected.rows,
             base_rate=expected.base_rate,
-            alone={name: _told(quality) for name, quality in zip(merged.names, expected.alone, strict=True)},
+            alone={name: _as_expected(quality) for name, quality in zip(merged.names, expected.alone, strict=True)},
             without=without,
             false_positive_rate=false,
             true_positive_rate=true,
@@ -99,7 +99,7 @@ def _weights(head: Head, names: tuple[str, ...]) -> HeadWeights:
     return HeadWeights(peers=peers, intercept=head.intercept, weights=tuple(weights), signature=signature)
 
 
-def _told(quality: Quality) -> ExpectedQuality:
+def _as_expected(quality: Quality) -> ExpectedQuality:
     return ExpectedQuality(error=quality.error, auc=quality.auc, log_loss=quality.log_loss)
 
 

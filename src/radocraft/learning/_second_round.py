@@ -71,7 +71,7 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
         raise LearnError(f"The second round needs one file of counts of each peer: {', '.join(model.peers)}.")
     for one in histograms:
         one.check(one.peer, identity(model))
-    edges, negative, positive = spread(model, by_peer)
+    edges, negative, positive = score_histograms(model, by_peer)
     kept = model.estimate.kept
     below, above = -1.0 - (-1.0 - edges) / kept, 1.0 - (1.0 - edges) / kept
     odds = calibrated(below, negative, above, positive)
@@ -79,7 +79,7 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
     return model.model_copy(update={"odds": odds, "second_round": found})
 
 
-def spread(model: Model, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
+def score_histograms(model: Model, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
     """Edges of a grid, and how scores are spread over it under each label: block means and all peers, convolved."""
     means = np.sum([contributions(model, peer) for peer in model.peers], axis=0)
     widths = {peer: bin_width(model, peer) for peer in model.peers}
@@ -119,9 +119,9 @@ def calibrated(below: Floats, negative: Floats, above: Floats, positive: Floats)
     label = np.repeat([0.0, 1.0], [len(negative), len(positive)])
     line = np.zeros(2)
     for _ in range(_ROUNDS):
-        told = expit(design @ line)
-        curvature = (design.T * (weight * told * (1.0 - told))) @ design
-        step = np.linalg.solve(curvature + _NOTHING * np.eye(2), design.T @ (weight * (label - told)))
+        predicted = expit(design @ line)
+        curvature = (design.T * (weight * predicted * (1.0 - predicted))) @ design
+        step = np.linalg.solve(curvature + _NOTHING * np.eye(2), design.T @ (weight * (label - predicted)))
         line += step
         if np.abs(step).max() < _NOTHING:
             break

@@ -31,8 +31,8 @@ def same_units(cells: tuple[Cells, ...]) -> tuple[Cells, ...]:
 
 def pooled_units(cells: tuple[Cells, ...], name: str) -> tuple[float, float]:
     """Mean and standard deviation of a column over the rows of all who hold it; theirs, if they agree already."""
-    told = np.array([_told(peer, peer.columns.index(name)) for peer in cells if name in peer.columns])
-    rows, mean, variance, centre, scale = told.T
+    moments_by_peer = np.array([_moments_of(peer, peer.columns.index(name)) for peer in cells if name in peer.columns])
+    rows, mean, variance, centre, scale = moments_by_peer.T
     if np.ptp(centre) == 0.0 and np.ptp(scale) == 0.0:
         return float(centre[0]), float(scale[0])
     middle = float(rows @ mean / rows.sum())
@@ -40,7 +40,7 @@ def pooled_units(cells: tuple[Cells, ...], name: str) -> tuple[float, float]:
     return middle, spread**0.5 if spread > 0 else 1.0
 
 
-def _told(cells: Cells, at: int) -> tuple[float, float, float, float, float]:
+def _moments_of(cells: Cells, at: int) -> tuple[float, float, float, float, float]:
     """Rows, mean and variance in raw units, centre and scale of a column."""
     mean = cells.moments[at, -1] / cells.total
     variance = max(cells.moments[at, at] / cells.total - mean**2, 0.0)

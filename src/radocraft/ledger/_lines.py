@@ -77,7 +77,7 @@ class Leaving(_Record):
     mark: Hash | None = None
     """By which the same release of an unchanged table is recognised."""
     constants: dict[str, tuple[float, ...]] = Field(default_factory=dict)
-    """Units that were settled from data, to be used again."""
+    """Units that were estimated from data, to be used again."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -89,10 +89,10 @@ def sentence(certificate: Certificate | None) -> str:
             f"If the estimated sums by label of {', '.join(certificate.trusted)} were exact, which flatters all that "
             f"follows: {bound[0].lower()}{bound[1:]}"
         )
-    if certificate.doubted:
+    if certificate.uncertain:
         return (
-            f"{_bound(certificate)} Sums by label of {', '.join(certificate.doubted)} are estimated; the worst allows "
-            "for their being off by two standard deviations."
+            f"{_bound(certificate)} Sums by label of {', '.join(certificate.uncertain)} are estimated; the worst case "
+            "allows an error of two standard deviations in them."
         )
     return _bound(certificate)
 

@@ -86,14 +86,14 @@ class Certificate(Frozen):
     ``expected`` is the mean over all matchings of rows consistent with the
     blocks, ``guaranteed`` bounds the loss under every one of them, ``peers`` is what
     each peer that holds the label reaches alone with the same regularisation. Sums by
-    label of peers that lack it are estimates: for those in ``doubted``, ``guaranteed``
+    label of peers that lack it are estimates: for those in ``uncertain``, ``guaranteed``
     allows two standard deviations; those in ``trusted`` are taken for exact.
     """
 
     expected: float
     guaranteed: float
     peers: dict[str, float]
-    doubted: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
 
 

@@ -101,8 +101,8 @@ def write_table(table: pa.Table, path: Path) -> None:
 def _columns(scores: Scores, names: tuple[str, ...]) -> dict[str, Any]:
     if scores.probability is None or scores.chosen is None:
         return {"prediction": scores.score}
-    told = _by_class("score", scores.score, names) | _by_class("probability", scores.probability, names)
-    return {**told, "class": pa.array(names).take(pa.array(scores.chosen))}
+    columns = _by_class("score", scores.score, names) | _by_class("probability", scores.probability, names)
+    return {**columns, "class": pa.array(names).take(pa.array(scores.chosen))}
 
 
 def _by_class(name: str, values: Floats, classes: tuple[str, ...]) -> dict[str, Floats]:

@@ -28,7 +28,7 @@ from radocraft.files import __version__, read_json, write_json
 from radocraft.model._checks import check_scores
 from radocraft.model._fields import Frozen, Origin, Reliability
 from radocraft.model._scoring import Scores
-from radocraft.model._sheets import Peers, bring_together
+from radocraft.model._sheets import Peers, join_sheets
 from radocraft.rows import Scorer, open_source
 
 _REMEDY = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
@@ -175,7 +175,7 @@ def predict_scores(
     """
     sources = [open_source(each) for each in _several(data)]
     kept = [each if isinstance(each, Scorer) else Scorer.load(each) for each in scorers]
-    scores, signature = bring_together(Peers(model.contract, model.peers, model.signature_log_odds), sources, on, kept)
+    scores, signature = join_sheets(Peers(model.contract, model.peers, model.signature_log_odds), sources, on, kept)
     there = ~np.isnan(scores)
     log_odds = np.empty(len(scores))
     patterns: set[tuple[bool, ...]] = {*map(tuple, there.tolist())}
@@ -205,11 +205,11 @@ class Gain:
 
 def gain_of(model: ScoreModel) -> Gain:
     """What the joint model gains over the best peer's own score, as far as what left tells."""
-    told = model.outlook
-    peer, alone = min(told.alone.items(), key=lambda item: item[1].log_loss)
-    low, high = sorted(alone.log_loss - quality.log_loss for quality in (told.low, told.high))
-    gain = alone.log_loss - told.here.log_loss
-    points = 100.0 * (alone.error - told.here.error)
+    outlook = model.outlook
+    peer, alone = min(outlook.alone.items(), key=lambda item: item[1].log_loss)
+    low, high = sorted(alone.log_loss - quality.log_loss for quality in (outlook.low, outlook.high))
+    gain = alone.log_loss - outlook.here.log_loss
+    points = 100.0 * (alone.error - outlook.here.error)
     found = f"{points:.1f} points of error and {gain:.3f} of log loss (from {low:.3f} to {high:.3f})"
     if low > 0.0:
         sentence = f"Together they should do better than {peer} alone by {found}."

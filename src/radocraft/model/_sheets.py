@@ -32,7 +32,7 @@ class Peers:
         return self.contract.score_of(peer)[0]
 
 
-def bring_together(
+def join_sheets(
     peers: Peers, sources: Sequence[Source], on: str | None, scorers: Sequence[Scorer]
 ) -> tuple[Floats, Floats]:
     """Scores (rows, peers), NaN where there is none, and log-odds of signatures, in the first table's rows.

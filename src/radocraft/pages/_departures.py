@@ -47,7 +47,7 @@ def _peer(model: Model, origin: Origin) -> Element:
         ("Stayed", f"{origin.rows:,} rows", size(raw), plain_bar(raw, largest, "down")),
         ("Left", f"{origin.cells:,} cells", size(origin.bytes), plain_bar(origin.bytes, largest)),
     ]
-    told: list[tuple[str, Child]] = [
+    facts: list[tuple[str, Child]] = [
         ("Guarantee", origin.guarantee),
         ("Held back", _held(origin)),
         ("Made", day(origin.created)),
@@ -58,7 +58,7 @@ def _peer(model: Model, origin: Origin) -> Element:
         tag("h3", origin.peer),
         table(("", "#Holds", "#Bytes", ""), rows),
         tag("p", _compared(raw / origin.bytes), class_="muted small"),
-        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in told], class_="facts"),
+        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
         class_="card origin",
     )
 
@@ -83,7 +83,7 @@ def _notes(model: Model) -> Element | None:
     return tag("div", tag("h3", "Notes"), tag("ul", [tag("li", note) for note in model.notes]), class_="card")
 
 
-def blocks(model: Model, told: Explanation) -> Section:
+def blocks(model: Model, explanation: Explanation) -> Section:
     """The section on blocks."""
     rows = np.array(model.blocks.weights)
     names = [feature.name for feature in model.contract.shared]
@@ -100,7 +100,7 @@ def blocks(model: Model, told: Explanation) -> Section:
         _grouping(model),
         class_="pair",
     )
-    return Section("blocks", "The blocks", [tag("p", words, class_="lead"), pair, _largest(model, told)])
+    return Section("blocks", "The blocks", [tag("p", words, class_="lead"), pair, _largest(model, explanation)])
 
 
 def _grouping(model: Model) -> Element:
@@ -123,7 +123,7 @@ def _grouping(model: Model) -> Element:
     )
 
 
-def _largest(model: Model, told: Explanation) -> Element:
+def _largest(model: Model, explanation: Explanation) -> Element:
     single = isinstance(model.intercept, float)
     names = ["shared", *model.peers] if single else []
     heads = ["#Score"] if single else [f"#Score of {name}" for name in model.contract.label.names]
@@ -135,11 +135,15 @@ def _largest(model: Model, told: Explanation) -> Element:
             *(TableCell(signed(part), part) for part in (number(block.contributions[name]) for name in names)),
             *(TableCell(signed(score), score) for score in each(block.score)),
         ]
-        for block in told.blocks[:_SHOWN]
+        for block in explanation.blocks[:_SHOWN]
     ]
     grid = table(("Block", "Label", "#Rows", *(f"#{name}" for name in names), *heads), rows, sortable=True)
     grid.set("id", "blocks-table")
-    count = f"The {_SHOWN} largest blocks" if len(told.blocks) > _SHOWN else f"All {len(told.blocks):,} blocks"
+    count = (
+        f"The {_SHOWN} largest blocks"
+        if len(explanation.blocks) > _SHOWN
+        else f"All {len(explanation.blocks):,} blocks"
+    )
     return tag(
         "details",
         tag("summary", f"{count}, and what moves their scores"),

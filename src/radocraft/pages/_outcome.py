@@ -60,13 +60,13 @@ def _losses(model: Model) -> Element:
 def _expectation(model: Model) -> Iterator[Child]:
     estimate = model.estimate
     worst = max(estimate.outlooks, key=lambda outlook: outlook.caution)
-    answer, usual = naive(model)
+    answer, naive_error = naive(model)
     what = "a root mean square error of " if is_number(model) else "an error of "
     yield f"On new rows expect {what}"
     yield tag("b", error(model, estimate.error))
     yield f" and {' '.join(second(estimate))}, if what nobody can see averages out; "
     yield f"{error(model, worst.error)} and {' '.join(second(worst))} if it is at its worst. "
-    yield f"Always saying {answer} errs {'by' if is_number(model) else 'in'} {error(model, usual)}."
+    yield f"Always saying {answer} errs {'by' if is_number(model) else 'in'} {error(model, naive_error)}."
 
 
 def _counted(model: Model) -> str:
@@ -100,14 +100,14 @@ def _charts(model: Model) -> Iterator[Element]:
 
 def _roc(model: Model) -> Element:
     positive, negative = (show(value) for value in reversed(model.classes))
-    told = expected(model)
-    false, true = np.array(told.false_positive_rate), np.array(told.true_positive_rate)
+    estimate = expected(model)
+    false, true = np.array(estimate.false_positive_rate), np.array(estimate.true_positive_rate)
     level = np.linspace(0.0, 1.0, _POINTS)
     across, up = np.interp(level, (false + true) / 2, false), np.interp(level, (false + true) / 2, true)
     points = tuple(zip(across.tolist(), up.tolist(), strict=True))
     tips = tuple(f"{y:.0%} of “{positive}” found at {x:.0%} of “{negative}” taken for it" for x, y in points)
     chart = line_chart(
-        f"ROC curve, estimated area {told.auc:.3f}",
+        f"ROC curve, estimated area {estimate.auc:.3f}",
         Axis.share(f"“{negative}” taken for “{positive}”"),
         Axis.share(""),
         [_CORNERS, Polyline(points, "main", tips=tips)],
@@ -116,7 +116,7 @@ def _roc(model: Model) -> Element:
     rows = [(f"{x:.0%}", f"{y:.1%}") for x, y in zip(tenths, np.interp(tenths, false, true), strict=True)]
     words = f"How many “{positive}” are found (upwards) at the price of how many false alarms. {_from_what(model, '0')}"
     numbers = table((f"#false alarms among “{negative}”", f"#found of “{positive}”"), rows)
-    return figure(f"ROC, area {told.auc:.3f}", chart, words, numbers)
+    return figure(f"ROC, area {estimate.auc:.3f}", chart, words, numbers)
 
 
 def _reliability(model: Model) -> Element:

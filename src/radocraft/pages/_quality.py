@@ -10,7 +10,7 @@ from radocraft.contract import Number, TwoValues
 from radocraft.model import Estimate, Model, Outlook, Validation
 from radocraft.pages._numbers import plain
 
-Told = Estimate | Outlook | Validation
+Assessment = Estimate | Outlook | Validation
 
 
 def is_number(model: Model) -> bool:
@@ -43,11 +43,11 @@ def error(model: Model, value: float) -> str:
     return plain(float(f"{value:.4g}")) if is_number(model) else f"{value:.1%}"
 
 
-def second(told: Told) -> tuple[str, str]:
+def second(estimate: Assessment) -> tuple[str, str]:
     """The second measure: AUC, or R² of a number."""
-    if told.r2 is not None:
-        return "R²", f"{told.r2:.3f}"
-    return "AUC", "unknown" if told.auc is None else f"{told.auc:.3f}"
+    if estimate.r2 is not None:
+        return "R²", f"{estimate.r2:.3f}"
+    return "AUC", "unknown" if estimate.auc is None else f"{estimate.auc:.3f}"
 
 
 def naive(model: Model) -> tuple[str, float]:

@@ -52,15 +52,17 @@ def _tuning(tuning: Tuning) -> Element:
 
 
 def _settings(model: Model) -> Element:
-    told: list[tuple[str, Child]] = [("Method", METHODS.get(model.method, model.method))]
-    told += [(name.capitalize(), plain(v) if isinstance(v, float) else str(v)) for name, v in model.settings.items()]
-    told += [
+    settings: list[tuple[str, Child]] = [("Method", METHODS.get(model.method, model.method))]
+    settings += [
+        (name.capitalize(), plain(v) if isinstance(v, float) else str(v)) for name, v in model.settings.items()
+    ]
+    settings += [
         ("Contract", model.contract.name),
         ("Fingerprint", tag("code", model.contract.fingerprint[:16])),
         ("Learned", model.created.replace("T", " ")),
         ("radocraft", model.radocraft),
     ]
-    facts = tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in told], class_="facts")
+    facts = tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in settings], class_="facts")
     return tag("div", tag("h3", "Settings"), facts, class_="card")
 
 

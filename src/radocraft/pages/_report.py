@@ -34,8 +34,8 @@ def report(model: Model | ScoreModel) -> str:
     title = f"{model.contract.name} · radocraft"
     if isinstance(model, ScoreModel):
         return document(title, score_head(model), score_sections(model), [tag("p", foot)])
-    told = explain(model)
-    sections = [outcome(model), weights(model, told), people(model), blocks(model, told), departures(model)]
+    explanation = explain(model)
+    sections = [outcome(model), weights(model, explanation), people(model), blocks(model, explanation), departures(model)]
     shown = [*(section for section in sections if section is not None), recipe(model)]
     return document(title, _head(model), shown, [tag("p", foot)])
 
@@ -66,8 +66,8 @@ def _title(name: str) -> str:
 
 
 def _figures(model: Model) -> Iterator[tuple[str, str, str]]:
-    answer, usual = naive(model)
-    yield "Error to expect", error(model, expected(model).error), f"always saying {answer}: {error(model, usual)}"
+    answer, naive_error = naive(model)
+    yield "Error to expect", error(model, expected(model).error), f"always saying {answer}: {error(model, naive_error)}"
     name, value = second(expected(model))
     yield (
         f"{name} to expect",

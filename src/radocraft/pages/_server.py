@@ -188,8 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._finish_headers(0)
 
     def _form(self) -> dict[str, str]:
-        told = self.headers.get("Content-Length", "")
-        length = min(int(told), _LONGEST) if told.isdecimal() else 0
+        header = self.headers.get("Content-Length", "")
+        length = min(int(header), _LONGEST) if header.isdecimal() else 0
         sent = parse_qs(self.rfile.read(length).decode("utf-8", "replace"), keep_blank_values=True)
         return {name: values[0] for name, values in sent.items()}
 

@@ -42,20 +42,20 @@ def scores(model: Model) -> list[LabelScore]:
     return [LabelScore(at, name) for at, name in enumerate(model.contract.label.names)]
 
 
-def weights(model: Model, told: Explanation) -> Section:
+def weights(model: Model, explanation: Explanation) -> Section:
     """The section."""
     curves = list(_curves(model))
     return Section(
         "weights",
         "What it learned",
         [
-            tag("p", list(_who_moves(told)), class_="lead"),
-            _shares(told),
+            tag("p", list(_who_moves(explanation)), class_="lead"),
+            _shares(explanation),
             tag("p", list(_how_to_read(model))),
             tag("div", list(_cards(model)), class_="pair"),
             tag("h3", "Curves", class_="apart") if curves else None,
             tag("div", curves, class_="pair") if curves else None,
-            _every(model, told),
+            _every(model, explanation),
         ],
     )
 
@@ -79,8 +79,8 @@ def _feature(model: Model, c: Coefficient) -> Feature | None:
     return model.contract.peers[c.peer].features[c.feature] if c.peer else None
 
 
-def _who_moves(told: Explanation) -> Iterator[Child]:
-    shares = [peer for peer in told.peers if peer.share > 0]
+def _who_moves(explanation: Explanation) -> Iterator[Child]:
+    shares = [peer for peer in explanation.peers if peer.share > 0]
     yield "What moves the score: "
     for at, peer in enumerate(shares):
         yield f"{_from(peer.name)} "
@@ -88,8 +88,8 @@ def _who_moves(told: Explanation) -> Iterator[Child]:
         yield "." if at == len(shares) - 1 else ", "
 
 
-def _shares(told: Explanation) -> Element:
-    pieces = [(_from(peer.name), peer.share) for peer in told.peers]
+def _shares(explanation: Explanation) -> Element:
+    pieces = [(_from(peer.name), peer.share) for peer in explanation.peers]
     legend = [
         tag("li", tag("span", class_=f"swatch {SHADES[min(at, len(SHADES) - 1)]}"), name)
         for at, (name, _) in enumerate(pieces)
@@ -182,12 +182,12 @@ def _knots(knots: tuple[float, ...]) -> str:
     return ", ".join(plain(float(f"{knot:.4g}")) for knot in knots)
 
 
-def _every(model: Model, told: Explanation) -> Element:
+def _every(model: Model, explanation: Explanation) -> Element:
     several = len(scores(model)) > 1
     odds = [] if model.odds is None or several else ["#Odds ×"]
     effects = [f"#Effect on {score.name}" for score in scores(model)] if several else ["#Effect"]
     last = [] if several else ["#Weight", "Weight is for"]
-    rows = [_line(model, c, bool(odds), bool(last)) for c in told.coefficients]
+    rows = [_line(model, c, bool(odds), bool(last)) for c in explanation.coefficients]
     grid = table(("Column", "From", *effects, *odds, *last), rows, sortable=True)
     grid.set("id", "columns")
     words = "Effect: weight times standard deviation."

@@ -227,11 +227,11 @@ class Part:
         )
         hidden = dict(zip(moment_labels(contract, self.peer).values(), hidden_columns(contract, cells), strict=True))
         try:
-            told = unpack_by_label(self.metadata, hidden, len(names), len(contract.shared_columns))
+            moments = unpack_by_label(self.metadata, hidden, len(names), len(contract.shared_columns))
         except ValueError as error:
             raise broken(self.peer, f"its moments are not those of its columns and labels ({error})") from error
-        check_numbers(cells, contract, *told, self.metadata["policy"])
-        return replace(cells, by_label=assemble(contract, cells, *told))
+        check_numbers(cells, contract, *moments, self.metadata["policy"])
+        return replace(cells, by_label=assemble(contract, cells, *moments))
 
     def _check_leave(self) -> None:
         if self._stays:

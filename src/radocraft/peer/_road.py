@@ -41,11 +41,11 @@ def unchanged(content: Content) -> Content:
 
 
 class _Overtaken(RadocraftError):
-    """Another process made the same release in the meantime, or settled the table's units."""
+    """Another process made the same release in the meantime, or chose the table's units."""
 
 
-class UnitsSettled(RadocraftError):
-    """Another process settled the table's units in the meantime: craft again, in those."""
+class UnitsChosen(RadocraftError):
+    """Another process chose the table's units in the meantime: craft again, in those."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class Errand(Generic[Content]):
     job
         The request it answers, if it came over the network.
     say
-        Told what the user should know.
+        Called with what the user should know.
     finish
         Done to the file last, such as signing it; it changes nothing that its hash covers.
-    settles
-        Whether it is the first of its table, in units of its own.
+    sets_units
+        Whether it is the first of its table, and its units were estimated for it.
     replace
         Whether another file may be written over at the output; the same release may be written onto itself always.
     """
@@ -83,13 +83,13 @@ class Errand(Generic[Content]):
     job: str | None = None
     say: Say = log.warning
     finish: Callable[[Content], Content] = unchanged
-    settles: bool = False
+    sets_units: bool = False
     replace: bool = True
 
     def overtaken(self, history: History) -> bool:
         """Whether it would have been the first of its table, and is not."""
         known = history.constants(self.table, self.peer, self.contract.fingerprint)
-        return self.settles and known is not None
+        return self.sets_units and known is not None
 
     @property
     def ledger(self) -> Path | None:
@@ -220,7 +220,7 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
     while True:
         history = ledger.history()
         if errand.overtaken(history):
-            raise UnitsSettled("Another process settled the table's units in the meantime. Craft again.")
+            raise UnitsChosen("Another process chose the table's units in the meantime. Craft again.")
         known = history.same(digest) if errand.policy.noisy else None
         if known is not None and (kept := _kept(errand, ledger, known)) is not None:
             errand.check_room(history.stage_of(known), known.file)

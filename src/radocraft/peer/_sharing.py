@@ -17,7 +17,7 @@ from radocraft.ledger import Ledger
 from radocraft.parts import Part, check_signature, public_key
 from radocraft.peer._file_kinds import PARTS
 from radocraft.peer._outgoing import Drawn
-from radocraft.peer._road import Errand, Say, UnitsSettled, is_stream, log, send
+from radocraft.peer._road import Errand, Say, UnitsChosen, is_stream, log, send
 from radocraft.peer._score_sharing import Scoring, share_of_scores
 from radocraft.progress import Progress, quiet
 from radocraft.rows import Scorer, Source, craft, label_rows, open_source
@@ -179,8 +179,8 @@ def _share_of_columns(table: Any, summing: Summing, errand: Errand[Part] | None)
         if errand is None:
             return draw(None).content
         try:
-            return send(replace(errand, settles=total.settled > 0.0 and onto is None), total.digest(), draw)
-        except UnitsSettled:
+            return send(replace(errand, sets_units=total.units_rho > 0.0 and onto is None), total.digest(), draw)
+        except UnitsChosen:
             continue
 
 

@@ -43,8 +43,8 @@ class PlattCalibration:
     def __call__(self, raw: Floats) -> Floats:
         """Log-odds."""
         with np.errstate(over="ignore"):
-            told = np.where(np.isfinite(raw), self.slope * np.nan_to_num(raw) + self.intercept, self.missing)
-        return np.asarray(np.rint(np.clip(told, -TOP, TOP) * _FINE) / _FINE)
+            log_odds = np.where(np.isfinite(raw), self.slope * np.nan_to_num(raw) + self.intercept, self.missing)
+        return np.asarray(np.rint(np.clip(log_odds, -TOP, TOP) * _FINE) / _FINE)
 
 
 def _log_odds(positive: Truths) -> float:

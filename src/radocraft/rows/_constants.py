@@ -19,7 +19,7 @@ from sqlglot import exp
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Constants, Contract, Interact, Numeric, Spline, open_constants
 from radocraft.errors import ContractMismatch
-from radocraft.gate import Noise, settle_units
+from radocraft.gate import Noise, estimate_units
 from radocraft.rows._checks import check_rows
 from radocraft.rows._encoding import Reader
 from radocraft.rows.engines._base import ROWS, Source
@@ -29,7 +29,7 @@ _TAIL = 0.01
 _SAMPLE = 100_000
 
 
-def settle(source: Source, reader: Reader, bounds: Bounds, noise: Noise | None) -> tuple[Constants, float]:
+def estimate_constants(source: Source, reader: Reader, bounds: Bounds, noise: Noise | None) -> tuple[Constants, float]:
     """Constants from a sample, by noisy counts, and the rho this costs; nothing if the contract leaves none open."""
     wanted = open_constants(reader.contract, reader.peer)
     if not wanted:
@@ -43,7 +43,7 @@ def settle(source: Source, reader: Reader, bounds: Bounds, noise: Noise | None) 
         return {name: count_between(values[name], at) for name, at in edges.items()}
 
     drawn, per_unit = Noise() if noise is None else noise, bounds.rows_per_person
-    constants, spend = settle_units(wanted, count, sample.num_rows, drawn, per_unit=per_unit)
+    constants, spend = estimate_units(wanted, count, sample.num_rows, drawn, per_unit=per_unit)
     return check_constants(reader.contract, reader.peer, constants), spend.rho
 
 
@@ -109,7 +109,7 @@ def check_constants(contract: Contract, peer: str, given: Mapping[str, Sequence[
     return constants
 
 
-def settle_exactly(source: Source, reader: Reader) -> Constants:
+def measure_constants(source: Source, reader: Reader) -> Constants:
     """Ask the data, once, for every constant that exact sums need."""
     features = reader.contract.peers[reader.peer].features
     splines = {name: f.knots for name, f in features.items() if isinstance(f, Spline) and isinstance(f.knots, int)}

@@ -16,10 +16,10 @@ import numpy as np
 from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows, one_thread
 from radocraft.contract import Column, Constants, Contract, moment_labels, open_constants, summed_columns, units_of
 from radocraft.errors import ContractMismatch
-from radocraft.gate import Noise, Spend, settle_units
+from radocraft.gate import Noise, Spend, estimate_units
 from radocraft.progress import Progress, quiet
 from radocraft.rows._checks import check_bounded, check_columns, check_finite, check_labels, check_read, check_rows
-from radocraft.rows._constants import check_constants, count_between, settle, settle_exactly
+from radocraft.rows._constants import check_constants, count_between, estimate_constants, measure_constants
 from radocraft.rows._encoding import Reader
 from radocraft.rows._moments import second_moments
 from radocraft.rows._persons import Persons
@@ -61,7 +61,7 @@ def craft(
         A tally of earlier rows to add these to, with the same bounds; its constants are used.
     constants
         What the contract leaves open, by name: centre and scale of numbers, knots of splines. Without,
-        they come from the data; with bounds on rows, by noisy counts, whose cost is `Tally.settled`.
+        they come from the data; with bounds on rows, by noisy counts, whose cost is `Tally.units_rho`.
     noise
         Where the noise in these counts comes from.
     progress
@@ -96,7 +96,7 @@ def craft(
     reader = Reader(contract, peer, source.kinds())
     columns = summed_columns(contract, peer)
     check_columns(reader, source)
-    reader, settled = _with_constants(source, reader, bounds, onto.constants if onto else constants, noise)
+    reader, units_rho = _with_constants(source, reader, bounds, onto.constants if onto else constants, noise)
     if bounds is not None:
         reader, shift = bounded(reader, bounds)
     else:
@@ -117,7 +117,7 @@ def craft(
         unit=shift.unit,
         bounds=bounds,
         constants=reader.constants,
-        settled=settled,
+        units_rho=units_rho,
         pieces=source.pieces,
     )
     return onto + tally if onto else tally
@@ -147,7 +147,7 @@ def craft_rows(
             return {name: count_between(finite[name], at) for name, at in edges.items()}
 
         wanted = open_constants(contract, peer)
-        constants, spend = settle_units(wanted, count, len(values), Noise() if noise is None else noise)
+        constants, spend = estimate_units(wanted, count, len(values), Noise() if noise is None else noise)
     constants, present = constants or {}, ~np.isnan(values)
     if bounds is None:
         origin: Floats = np.where(present, values, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
@@ -173,7 +173,7 @@ def craft_rows(
         unit=unit,
         bounds=bounds,
         constants=constants,
-        settled=spend.rho,
+        units_rho=spend.rho,
     )
 
 
@@ -204,11 +204,11 @@ def _with_constants(
     """The reader with all constants, and the rho that was spent on them."""
     constants: Constants
     if bounds is None:
-        constants = settle_exactly(source, reader) if given is None else {n: tuple(v) for n, v in given.items()}
+        constants = measure_constants(source, reader) if given is None else {n: tuple(v) for n, v in given.items()}
         return replace(reader, constants=constants), 0.0
     if given is not None:
         return replace(reader, constants=check_constants(reader.contract, reader.peer, given)), 0.0
-    constants, rho = settle(source, reader, bounds, noise)
+    constants, rho = estimate_constants(source, reader, bounds, noise)
     return replace(reader, constants=constants), rho
 
 

@@ -56,7 +56,7 @@ _NO_LABEL = -2
 class Reader:
     """The expressions that read one peer's table under a contract.
 
-    ``constants`` are those the contract leaves to the data; see `settle`. ``ranking``
+    ``constants`` are those the contract leaves to the data; see `estimate_constants`. ``ranking``
     gives labels to the rows of a peer that lacks it; without one they have none.
     ``persons`` keeps a few rows of each person alone.
     """
@@ -84,9 +84,9 @@ class Reader:
             return whole(ANY_LABEL - low) if self.ranking is None else self.ranking.label(low)
         raw, kind = self.column(label.column), self.kind(label.column)
         if isinstance(label, Number):
-            told = number(raw, kind)
-            bin_of = exp.Add(this=binned(told, label.edges), expression=whole(1 - low))
-            return case.when(told.is_(exp.null()), otherwise).else_(bin_of if label.edges else whole(-low))
+            parsed = number(raw, kind)
+            bin_of = exp.Add(this=binned(parsed, label.edges), expression=whole(1 - low))
+            return case.when(parsed.is_(exp.null()), otherwise).else_(bin_of if label.edges else whole(-low))
         for value, code in zip(label.values, label.codes, strict=True):
             case = case.when(equals(raw, kind, value), whole(code - low))
         return case.else_(otherwise)

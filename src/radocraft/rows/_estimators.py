@@ -139,8 +139,8 @@ def raw_scores(model: Any, rows: Any, target: Target) -> Floats:
     if target.is_number:
         return np.asarray(model.predict(rows), dtype=np.float64).reshape(len(rows))
     if not hasattr(model, "predict_proba"):
-        told = np.asarray(model.decision_function(rows), dtype=np.float64)
-        return told if told.ndim == 1 else np.clip(told, -RAW_TOP, RAW_TOP)
+        decisions = np.asarray(model.decision_function(rows), dtype=np.float64)
+        return decisions if decisions.ndim == 1 else np.clip(decisions, -RAW_TOP, RAW_TOP)
     found = np.asarray(model.predict_proba(rows), dtype=np.float64)
     probability = np.zeros((len(found), target.classes))
     probability[:, np.asarray(model.classes_, dtype=np.int64)] = found

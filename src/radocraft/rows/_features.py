@@ -175,13 +175,13 @@ def _facts(source: Source, kinds: dict[str, Kind], names: list[str]) -> dict[str
     for at, name in enumerate(names):
         raw, kind = exp.column(name, quoted=True), kinds[name]
         value = number(raw, kind) if kind in NUMBERS else raw
-        told: dict[str, exp.Expr] = {"present": value}
+        expressions: dict[str, exp.Expr] = {"present": value}
         if kind == "text":
             looks = exp.RegexpLike(this=exp.func("TRIM", raw.copy()), expression=exp.Literal.string(LOOKS_LIKE_A_DATE))
-            told["numbers"] = number(raw, kind).this  # with "NaN", which reads as a missing number
-            told["booleans"] = truth(raw, kind)
-            told["dates"] = exp.Case().when(looks, exp.Literal.number(1))
-        asked += [exp.func("COUNT", each.copy()).as_(f"{fact}_{at}") for fact, each in told.items()]
+            expressions["numbers"] = number(raw, kind).this  # with "NaN", which reads as a missing number
+            expressions["booleans"] = truth(raw, kind)
+            expressions["dates"] = exp.Case().when(looks, exp.Literal.number(1))
+        asked += [exp.func("COUNT", each.copy()).as_(f"{fact}_{at}") for fact, each in expressions.items()]
         distinct = exp.Count(this=exp.Distinct(expressions=[_comparable(raw, kind)]))
         asked.append(distinct.as_(f"different_{at}"))
         if kind == "integer":

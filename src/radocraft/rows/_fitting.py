@@ -131,9 +131,9 @@ def _lottery(plan: FitPlan, chunk: Chunk, classes: Ints) -> Lottery:
     if plan.group is not None:
         return Lottery(plan.seed, True, True)
     are_numbers = [column.how != "category" for column in plan.columns]
-    together = equal_rows_are_one(chunk.matrix, are_numbers, lots(chunk.matrix, plan.seed))
-    lottery = Lottery(plan.seed, False, together)
-    if together:
+    equal_rows = equal_rows_are_one(chunk.matrix, are_numbers, lots(chunk.matrix, plan.seed))
+    lottery = Lottery(plan.seed, False, equal_rows)
+    if equal_rows:
         return lottery
     found, times = np.unique(lottery.first(chunk, classes), return_counts=True)
     return Lottery(plan.seed, False, False, found[times > 1])
@@ -181,8 +181,8 @@ class _Known:
 
     def elsewhere(self) -> Floats:
         """Scores that were fitted elsewhere."""
-        told = self.chunk.matrix[:, 0]
-        return np.where(np.isnan(told), np.nan, raw_log_odds(told)) if self.are_probabilities else told
+        scores = self.chunk.matrix[:, 0]
+        return np.where(np.isnan(scores), np.nan, raw_log_odds(scores)) if self.are_probabilities else scores
 
     def fitted(self, progress: Progress) -> tuple[tuple[Any, ...], Floats]:
         """A model for each fold and one of all rows, and what the former say out of fold."""

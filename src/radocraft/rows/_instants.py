@@ -21,10 +21,10 @@ def is_instant(kind: Any) -> bool:
 
 def read_dates(column: pa.Array) -> pa.Array:
     """Text as dates with a time; what cannot be read is missing."""
-    told = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(column.cast(pa.string())), 0, 19)
-    told = pc.replace_substring(told, "T", " ")
-    told = pc.if_else(pc.equal(pc.utf8_length(told), 10), pc.binary_join_element_wise(told, "00:00:00", " "), told)
-    return pc.strptime(told, format="%Y-%m-%d %H:%M:%S", unit="us", error_is_null=True)
+    texts = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(column.cast(pa.string())), 0, 19)
+    texts = pc.replace_substring(texts, "T", " ")
+    texts = pc.if_else(pc.equal(pc.utf8_length(texts), 10), pc.binary_join_element_wise(texts, "00:00:00", " "), texts)
+    return pc.strptime(texts, format="%Y-%m-%d %H:%M:%S", unit="us", error_is_null=True)
 
 
 def in_days(column: pa.Array) -> Floats:

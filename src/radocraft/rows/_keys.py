@@ -80,8 +80,8 @@ class KeyReader:
     def numbers(self, column: pa.Array) -> Ints:
         """The keys of some rows, from what the engine gave."""
         if self.key.categories is not None or self.key.edges is not None:
-            told = column.to_numpy(zero_copy_only=False).astype(np.int64)
-            return np.where(told < self.key.values, told, NO_KEY)
+            read = column.to_numpy(zero_copy_only=False).astype(np.int64)
+            return np.where(read < self.key.values, read, NO_KEY)
         if self.key.day_of_year:
             return self._days(column)
         if pa.types.is_dictionary(column.type):
@@ -92,13 +92,13 @@ class KeyReader:
         return np.asarray(numbers[coded_column.indices.fill_null(len(of_each)).to_numpy(zero_copy_only=False)])
 
     def _of(self, value: Any) -> int:
-        told = canonical(value)
-        if told is None:
+        text = canonical(value)
+        if text is None:
             return NO_KEY
         if self.key.last_digits is not None:
-            digits = "".join(letter for letter in told if letter.isdecimal())
+            digits = "".join(letter for letter in text if letter.isdecimal())
             return int(digits[-self.key.last_digits :]) if digits else NO_KEY
-        mixed = hmac.digest(self.secret, told.encode(), "sha256")
+        mixed = hmac.digest(self.secret, text.encode(), "sha256")
         return int.from_bytes(mixed, "big") % self.key.values
 
     def _days(self, column: pa.Array) -> Ints:

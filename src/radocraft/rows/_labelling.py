@@ -14,7 +14,7 @@ Neither step increases
 
     sum_i (y_i - theta^T z_i)^2 / m + alpha ||theta||^2                    (docs, eq. 9)
 
-so it settles. A step is one statement where the rows are, crafting's own, with the label
+so it converges. A step is one statement where the rows are, crafting's own, with the label
 given by rank: rows never come into memory. What leaves goes through the gate as always.
 
 Labels found this way are the classifier's own opinion, so sums by label are farther
@@ -36,7 +36,7 @@ from radocraft.errors import ContractMismatch
 from radocraft.progress import Progress, quiet
 from radocraft.rows._craft import craft, relabelled
 from radocraft.rows._ranking import Ranking
-from radocraft.sums import Cells, Tally, adjusted, by_label, proportions, settled, spread, standardise
+from radocraft.sums import Cells, Tally, by_label, label_differences, match_sums, overlap, proportions, standardise
 
 ALPHA = 0.01
 ROUNDS = 20
@@ -56,7 +56,7 @@ class OwnLabels:
         How a row gets its label.
     losses
         Eq. 9 after every round.
-    surety
+    certainty
         How far proportions could be trusted, from 0 to 1; see `adjusted`.
     note
         What a reader of the part has to know.
@@ -65,7 +65,7 @@ class OwnLabels:
     tally: Tally
     ranking: Ranking
     losses: tuple[float, ...]
-    surety: float
+    certainty: float
     note: str
 
 
@@ -98,10 +98,10 @@ def label_rows(
     exact = craft(data, contract, peer, bounds=None, progress=progress)
     own = standardise(exact, contract)
     held = tuple(holders)
-    spreads = [spread(own, cells) for cells in held]
-    shares = proportions(held, spreads, contract.label.codes)
-    told = adjusted(own, shares, list(zip(held, spreads, strict=True)), contract.label.codes)
-    guessed = by_label(own, shares, settled(own, shares, told.apart), contract.label.codes)
+    overlaps = [overlap(own, cells) for cells in held]
+    shares = proportions(held, overlaps, contract.label.codes)
+    differences = label_differences(own, shares, list(zip(held, overlaps, strict=True)), contract.label.codes)
+    guessed = by_label(own, shares, match_sums(own, shares, differences.contrasts), contract.label.codes)
     theta, losses, tally = solve(guessed, own.moments)[0], [], exact
     positives = whole_counts(own.rows * shares[:, 1])
     for at in range(ROUNDS):
@@ -113,7 +113,7 @@ def label_rows(
         if at and losses[-2] - loss <= _SETTLED * losses[-2]:
             break
     names = ", ".join(cells.peer for cells in holders)
-    return OwnLabels(tally, ranking, tuple(losses), told.surety, _note(names, told.surety))
+    return OwnLabels(tally, ranking, tuple(losses), differences.certainty, _note(names, differences.certainty))
 
 
 def check_route(contract: Contract, peer: str, holders: Sequence[Cells]) -> None:
@@ -156,7 +156,9 @@ def whole_counts(counts: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _note(names: str, sure: float) -> str:
-    told = f"labelled its own rows by the proportions of {names} (Alternating Mean Map); learning takes them for true"
+    beginning = (
+        f"labelled its own rows by the proportions of {names} (Alternating Mean Map); learning takes them for true"
+    )
     if sure < _UNSURE:
-        return f"{told}, though proportions tell nothing sure about its columns: they cannot help here"
-    return f"{told}, though proportions tell only {sure:.0%} of how its columns differ by label"
+        return f"{beginning}, though proportions say too little about its columns: they cannot help here"
+    return f"{beginning}, though proportions explain only {sure:.0%} of how its columns differ by label"

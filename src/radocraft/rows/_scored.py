@@ -71,7 +71,7 @@ def _narrow(numbers: Any) -> Any:
     return numbers.astype(wide)
 
 
-def together(pieces: list[ScoredRows]) -> ScoredRows:
+def concatenate(pieces: list[ScoredRows]) -> ScoredRows:
     """All pieces as one; the list is emptied, and each column let go once it is copied."""
     columns: list[list[Any]] = [[getattr(piece, field.name) for piece in pieces] for field in fields(ScoredRows)]
     pieces.clear()

@@ -99,18 +99,18 @@ class Scorer:
     def raw(self, at: int, matrix: Floats) -> Floats:
         """What one of the models says."""
         if not self.models:
-            told = matrix[:, 0]
-            return np.where(np.isnan(told), np.nan, raw_log_odds(told)) if self.logit else told
+            scores = matrix[:, 0]
+            return np.where(np.isnan(scores), np.nan, raw_log_odds(scores)) if self.logit else scores
         return raw_scores(self.models[at], given_form(matrix, self.columns, self.form), self.target)
 
     def calibrated(self, at: int, matrix: Floats) -> Floats:
         """... and what that means."""
-        told, maps = self.raw(at, matrix), self.maps[at]
+        raw, maps = self.raw(at, matrix), self.maps[at]
         if not maps:
-            return told
-        if told.ndim == 1:
-            return maps[0](told)
-        return np.column_stack([each(column) for each, column in zip(maps, told.T, strict=True)])
+            return raw
+        if raw.ndim == 1:
+            return maps[0](raw)
+        return np.column_stack([each(column) for each, column in zip(maps, raw.T, strict=True)])
 
     def by_fold(self, chunk: Chunk, fold: Ints) -> Floats:
         """Scores by models that have seen no row of the row's fold."""
@@ -155,8 +155,8 @@ class Scorer:
         reader, columns = self._found(source)
         asking = Asking(reader, columns, keep=keep, with_label=False)
         for chunk in asking.chunks(source, progress, "scoring", source.row_count()):
-            told = self.calibrated(len(self.maps) - 1, chunk.matrix)
-            scores = [told] if told.ndim == 1 else list(told.T)
+            calibrated = self.calibrated(len(self.maps) - 1, chunk.matrix)
+            scores = [calibrated] if calibrated.ndim == 1 else list(calibrated.T)
             arrays = [*chunk.kept.columns, pa.array(chunk.signatures), *map(pa.array, scores)]
             yield pa.RecordBatch.from_arrays(arrays, names=[*keep, "signature", *self.names])
 

@@ -31,8 +31,8 @@ def write_scorer(path: str | Path, described: dict[str, Any], models: Sequence[A
     import sklearn  # noqa: PLC0415
 
     kept = save_models(models)
-    told = {"format": FORMAT, "radocraft": __version__, "sklearn": sklearn.__version__} | described
-    text = json.dumps(told, sort_keys=True, ensure_ascii=True).encode()
+    header = {"format": FORMAT, "radocraft": __version__, "sklearn": sklearn.__version__} | described
+    text = json.dumps(header, sort_keys=True, ensure_ascii=True).encode()
     digest = _digest(text, kept)
     with writing(path, private=True) as file, ZipFile(file, "w", ZIP_STORED) as archive:
         for name, content in ((_SCORER, text), (_MODELS, kept), (_HASH, digest.encode())):
@@ -40,13 +40,13 @@ def write_scorer(path: str | Path, described: dict[str, Any], models: Sequence[A
     return digest
 
 
-def read_scorer(path: str | Path, trusted: Sequence[str], put_together: Callable[[dict[str, Any], Any], Kept]) -> Kept:
+def read_scorer(path: str | Path, trusted: Sequence[str], assemble: Callable[[dict[str, Any], Any], Kept]) -> Kept:
     """What ``put_together`` makes of a scorer's description and its models."""
     text, models = _read(path)
     held = _decoded(text, path)
     _check_versions(held, path)
     try:
-        return put_together(held, load_models(models, trusted))
+        return assemble(held, load_models(models, trusted))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise Tampered(f"'{path}' does not hold what a scorer's file should. Fit a scorer anew.") from error
 
@@ -58,8 +58,8 @@ def _read(path: str | Path) -> tuple[bytes, bytes]:
         raise FileError(f"Cannot read the scorer '{path}': {error.strerror}. Check the path.") from error
     except ValueError as error:
         raise FileError(f"'{path}' is no scorer's file. Check the path, or fit a scorer.") from error
-    described, models, told = entries[_SCORER], entries[_MODELS], entries[_HASH]
-    if _digest(described, models).encode() != told:
+    described, models, digest = entries[_SCORER], entries[_MODELS], entries[_HASH]
+    if _digest(described, models).encode() != digest:
         raise Tampered(f"What '{path}' holds does not match its hash: it was changed or damaged. Fit a scorer anew.")
     return described, models
 

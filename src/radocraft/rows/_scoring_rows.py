@@ -29,7 +29,7 @@ from radocraft.rows._fitting import FitPlan, fit, ordered
 from radocraft.rows._keys import KeyReader
 from radocraft.rows._lots import Drawing
 from radocraft.rows._parallel import in_turn
-from radocraft.rows._scored import ScoredRows, together
+from radocraft.rows._scored import ScoredRows, concatenate
 from radocraft.rows._scorer import Scorer
 from radocraft.rows.engines._base import ROWS, Source
 from radocraft.rows.engines._opening import in_memory, open_source
@@ -240,9 +240,9 @@ def seen_before(peer: _Peer, rows: Chunk, progress: Progress) -> tuple[str, ...]
         progress,
     )
     positive = rows.labels == max(peer.contract.label.codes)
-    told = rows.matrix[:, 0]
-    known = ~np.isnan(told)
-    theirs, ours = area(told[known], positive[known]), refit.performance.auc or 0.5
+    scores = rows.matrix[:, 0]
+    known = ~np.isnan(scores)
+    theirs, ours = area(scores[known], positive[known]), refit.performance.auc or 0.5
     chance = area_error(theirs, positive[known]) ** 2 + area_error(ours, positive) ** 2
     if theirs - ours <= max(_MUCH_BETTER, 2.0 * chance**0.5):
         return ()
@@ -263,7 +263,7 @@ def _stream(source: Source, scorer: Scorer, asking: Asking, wide: int, progress:
         chunk, fold = given
         return _rows(chunk, scorer.by_fold(chunk, fold)).narrow()
 
-    rows = together(list(in_turn(score, dealt)))
+    rows = concatenate(list(in_turn(score, dealt)))
     return rows if len(rows) > wide else next(rows.pieces(len(rows)))
 
 

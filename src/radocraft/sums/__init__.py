@@ -4,7 +4,6 @@ In come bounded rows as whole numbers on a grid, from `rows`; out go sums by blo
 Nothing here sees a row.
 """
 
-from radocraft.sums._adjusted import adjusted
 from radocraft.sums._bounds import GRID, Bounding, Bounds, Steps
 from radocraft.sums._cells import (
     ROLLED,
@@ -20,8 +19,9 @@ from radocraft.sums._cells import (
     standardise,
     taken_apart,
 )
+from radocraft.sums._label_differences import label_differences
 from radocraft.sums._pieces import Bound, Piece, Range
-from radocraft.sums._proportions import Method, by_label, proportions, settled, spread, with_labels
+from radocraft.sums._proportions import Method, by_label, match_sums, overlap, proportions, with_labels
 from radocraft.sums._scores import (
     BINS,
     CLIP_GROUP,
@@ -63,7 +63,6 @@ __all__ = [
     "ScoreLevels",
     "Steps",
     "Tally",
-    "adjusted",
     "assemble",
     "base_log_odds",
     "by_label",
@@ -75,12 +74,13 @@ __all__ = [
     "group_shares",
     "hidden_columns",
     "hidden_sums",
+    "label_differences",
     "locate",
+    "match_sums",
     "of_label",
+    "overlap",
     "proportions",
-    "settled",
     "smoothed_log_odds",
-    "spread",
     "standardise",
     "taken_apart",
     "with_labels",

@@ -66,7 +66,7 @@ class Cells:
     levels
         How much noise is in all of these.
     constants
-        What the contract leaves to the peer's data; see `settle`.
+        What the contract leaves to the peer's data; see `Constants`.
     """
 
     peer: str

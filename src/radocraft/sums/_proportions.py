@@ -14,8 +14,8 @@ with ``mu_gc`` unknown. Three ways to them:
   signatures are,
   ``minimise sum_g n_g (m_g - sum_c pi_gc mu_gc)^2 + gamma sum_gh v_gh (mu_gc - mu_hc)^2``.
 - Adjusted (ours, the default): the shared features explain what they can first, and what
-  proportions tell beyond is believed as far as they tell the truth about the
-  columns of the holders, who know it; see `adjusted`.
+  proportions add is believed as far as it holds for the columns of the label's
+  holders, where the truth is known; see `label_differences`.
 
 What stays unexplained of a group's mean is added to all its classes, so that its
 sums are what was released.
@@ -32,8 +32,8 @@ from scipy.sparse import csr_array
 
 from radocraft.arrays import Floats, Ints, number_rows
 from radocraft.contract import ANY_LABEL, Contract
-from radocraft.sums._adjusted import adjusted
 from radocraft.sums._cells import ROLLED, Cells, locate
+from radocraft.sums._label_differences import label_differences
 
 Method = Literal["adjusted", "mean-map", "laplacian"]
 GAMMA = 1.0
@@ -47,14 +47,14 @@ _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 class Labelled:
     """A peer's cells by label, as estimated.
 
-    ``surety`` is how far proportions could be trusted where it was tested, from 0 to 1;
-    ``doubt``, for every score of the model, the covariance of the peer's part of r / M that
+    ``certainty`` is how far proportions could be trusted where it was tested, from 0 to 1;
+    ``uncertainty``, for every score of the model, the covariance of the peer's part of r / M that
     comes from estimating. Both are None where nothing was estimated or tested.
     """
 
     cells: Cells
-    surety: float | None = None
-    doubt: Floats | None = None
+    certainty: float | None = None
+    uncertainty: Floats | None = None
 
 
 def with_labels(cells: tuple[Cells, ...], contract: Contract, method: Method = "adjusted") -> tuple[Labelled, ...]:
@@ -65,19 +65,19 @@ def with_labels(cells: tuple[Cells, ...], contract: Contract, method: Method = "
         if contract.labelled(peer.peer) or (peer.labels != ANY_LABEL).any():
             out.append(Labelled(peer))
             continue
-        spreads = [spread(peer, held) for held in holders]
-        shares = proportions(holders, spreads, codes)
-        surety = doubt = None
+        overlaps = [overlap(peer, held) for held in holders]
+        shares = proportions(holders, overlaps, codes)
+        certainty = uncertainty = None
         if method == "adjusted":
-            told = adjusted(peer, shares, list(zip(holders, spreads, strict=True)), codes)
-            found, surety, doubt = told.apart, told.surety, told.doubt
+            differences = label_differences(peer, shares, list(zip(holders, overlaps, strict=True)), codes)
+            found, certainty, uncertainty = differences.contrasts, differences.certainty, differences.uncertainty
         else:
             found = class_means(peer, shares, method)
-        out.append(Labelled(by_label(peer, shares, settled(peer, shares, found), codes), surety, doubt))
+        out.append(Labelled(by_label(peer, shares, match_sums(peer, shares, found), codes), certainty, uncertainty))
     return tuple(out)
 
 
-def spread(peer: Cells, held: Cells) -> csr_array:
+def overlap(peer: Cells, held: Cells) -> csr_array:
     """What share of each cell of a holder of the label (rows) lies in each cell of a peer without it (columns).
 
     A cell lies in the finest of the peer's cells that contains it. One that is coarser
@@ -120,10 +120,10 @@ def _inside(peer: Cells, held: Cells, coarse: Ints) -> Iterator[tuple[int, Ints]
             yield at, order[first:last]
 
 
-def proportions(holders: tuple[Cells, ...], spreads: list[csr_array], codes: tuple[int, ...]) -> Floats:
+def proportions(holders: tuple[Cells, ...], overlaps: list[csr_array], codes: tuple[int, ...]) -> Floats:
     """The share of every label in each cell of a peer without it."""
-    counts, overall = np.zeros((spreads[0].shape[1], len(codes))), np.zeros(len(codes))
-    for held, where in zip(holders, spreads, strict=True):
+    counts, overall = np.zeros((overlaps[0].shape[1], len(codes))), np.zeros(len(codes))
+    for held, where in zip(holders, overlaps, strict=True):
         label = (held.labels[:, None] == np.array(codes)) * held.rows[:, None]
         counts += where.T @ label
         overall += label.sum(axis=0)
@@ -141,7 +141,7 @@ def class_means(peer: Cells, shares: Floats, method: Method) -> Floats:
     return mean_map(means, rows, shares)
 
 
-def settled(peer: Cells, shares: Floats, found: Floats) -> Floats:
+def match_sums(peer: Cells, shares: Floats, found: Floats) -> Floats:
     """Means by cell and label, moved so that a cell's sums are what was released."""
     means = peer.sums / peer.rows[:, None]
     found = np.broadcast_to(found, (*shares.shape, means.shape[1]))

@@ -63,8 +63,8 @@ class Tally:
     bounds
         How much of a row was summed; None for exact sums.
     constants
-        What the contract leaves to the peer's data; see `settle`.
-    settled
+        What the contract leaves to the peer's data; see `Constants`.
+    units_rho
         The rho that was spent on these constants; 0 where they were given, or are exact.
     pieces
         The files, tables or ranges of rows that are in; see `pieces`.
@@ -83,7 +83,7 @@ class Tally:
     unit: Floats
     bounds: Bounds | None = None
     constants: Constants = field(default_factory=dict)
-    settled: float = 0.0
+    units_rho: float = 0.0
     pieces: tuple[Piece, ...] = ()
 
     @property
@@ -123,7 +123,7 @@ class Tally:
             sums=pooled(self.sums, other.sums),
             present=pooled(self.present, other.present),
             moments=self.moments + other.moments,
-            settled=self.settled + other.settled,
+            units_rho=self.units_rho + other.units_rho,
             pieces=self.pieces + other.pieces,
         )
 
@@ -158,7 +158,7 @@ class Tally:
     def save(self, path: str | Path) -> None:
         """Write the tally to a file of the peer's own."""
         header = {"version": _VERSION, "fingerprint": self.fingerprint, "peer": self.peer, "columns": self.columns}
-        header |= {"bounds": self.bounds and self.bounds.to_json(), "settled": self.settled}
+        header |= {"bounds": self.bounds and self.bounds.to_json(), "units_rho": self.units_rho}
         header |= {"constants": self.constants, "pieces": [piece.to_json() for piece in self.pieces]}
         text, arrays = json.dumps(header), {name: getattr(self, name) for name in _ARRAYS}
         with writing(path, private=True) as file:
@@ -185,7 +185,7 @@ class Tally:
             **arrays,
             bounds=Bounds(**header["bounds"]) if header["bounds"] else None,
             constants={name: tuple(values) for name, values in header["constants"].items()},
-            settled=header["settled"],
+            units_rho=header["units_rho"],
             pieces=tuple(Piece.from_json(kept) for kept in header["pieces"]),
         )
 

@@ -9,7 +9,7 @@ from tests.property.worlds import World, agree, worlds
 
 from radocraft.learning import _blocks
 from radocraft.learning._completion import complete
-from radocraft.learning._matching import USUAL_CAUTION, Ridge, caution_due, fit_matching
+from radocraft.learning._matching import DEFAULT_CAUTION, Ridge, caution_due, fit_matching
 from radocraft.learning._relation import largest_correlation, left_over, same_people
 from radocraft.sums import Levels
 
@@ -75,7 +75,7 @@ def test_people_count_and_not_blocks(elsewhere, positive):
     for seed in range(3):
         world = unlike(seed, 0.6, elsewhere, positive)
         assert bound(world) > 0.45
-        assert fit_matching(world.blocks()).settings["caution"] == USUAL_CAUTION
+        assert fit_matching(world.blocks()).settings["caution"] == DEFAULT_CAUTION
 
 
 def apart(seed: int, share: float, rows: int = 60_000) -> World:
@@ -93,7 +93,7 @@ def apart(seed: int, share: float, rows: int = 60_000) -> World:
 
 def test_people_whom_the_fit_takes_up_are_not_forgotten():
     """Nothing is left over of a block with codes of its own."""
-    assert fit_matching(apart(0, 0.9).blocks()).settings["caution"] == USUAL_CAUTION
+    assert fit_matching(apart(0, 0.9).blocks()).settings["caution"] == DEFAULT_CAUTION
     few, none = bound(apart(0, 0.03)), bound(apart(0, 0.0))
     assert none + 0.02 < few < 1.0
 
@@ -129,7 +129,7 @@ def test_sums_alone_would_have_told_a_lie():
 
 def test_less_caution_where_many_blocks_show_no_relation():
     fit = fit_matching(people(1, 0.0, codes=40, rows=40_000).blocks())
-    assert fit.settings["caution"] < USUAL_CAUTION
+    assert fit.settings["caution"] < DEFAULT_CAUTION
     assert fit.notes[0].startswith(f"caution {fit.settings['caution']} instead of 0.25")
     asked = fit_matching(people(1, 0.0, codes=40, rows=40_000).blocks(), 0.0)
     assert asked.settings["caution"] == 0.0
@@ -143,7 +143,7 @@ def test_less_caution_where_many_blocks_show_no_relation():
 )
 def test_the_usual_caution_where_they_do_not(world):
     fit = fit_matching(world.blocks())
-    assert fit.settings["caution"] == USUAL_CAUTION
+    assert fit.settings["caution"] == DEFAULT_CAUTION
     assert fit.notes == ()
 
 
@@ -152,7 +152,7 @@ def test_the_usual_caution_where_peers_may_see_different_people():
     assert same_people(world.blocks())
     fewer = replace(world, held=(world.held[0], world.held[1][1:])).blocks()
     assert not same_people(fewer)
-    assert fit_matching(fewer).settings["caution"] == USUAL_CAUTION
+    assert fit_matching(fewer).settings["caution"] == DEFAULT_CAUTION
     noisy = world.blocks()
     noisy = replace(noisy, cells=(replace(noisy.cells[0], levels=Levels(sums=1.0)), noisy.cells[1]))
     assert not same_people(noisy)

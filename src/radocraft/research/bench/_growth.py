@@ -20,7 +20,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     "peers": (2, 4, 8, 16),
 }
 """What is varied, one at a time."""
-USUAL = {"rows": 1_000_000, "width": 20, "blocks": 500, "peers": 2}
+BASELINE = {"rows": 1_000_000, "width": 20, "blocks": 500, "peers": 2}
 """What the others are meanwhile."""
 
 
@@ -44,7 +44,7 @@ def growth_of(folder: Path, against: str, sizes: Sequence[int] = ()) -> Curve:
     """Vary ``rows``, ``width`` or ``blocks`` of a craft, or the ``peers`` learned from."""
     sizes = tuple(sizes) or SIZES[against]
     point = learning_point if against == "peers" else crafting_point
-    costs, held = zip(*(point(folder, USUAL | {against: size}) for size in sizes), strict=True)
+    costs, held = zip(*(point(folder, BASELINE | {against: size}) for size in sizes), strict=True)
     return Curve(
         against=against,
         sizes=sizes,

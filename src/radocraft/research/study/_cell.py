@@ -130,15 +130,15 @@ def _cross_validate(cell: Cell) -> Outcomes:
     """Errors and AUCs in every fold, for every algorithm; and how far its probabilities hold, where it gives any."""
     errors: dict[Name, list[float]] = {}
     aucs: dict[Name, list[float]] = {}
-    told: dict[Name, list[tuple[Floats, Ints]]] = {}
+    predicted: dict[Name, list[tuple[Floats, Ints]]] = {}
     for number, fold in enumerate(folds_of(cell)):
         for scored in run_fold(fold, cell.algorithms, seed=number):
             name = (scored.algorithm, scored.caution, scored.peer)
             errors.setdefault(name, []).append(error_rate(scored.scores, fold.test.labels))
             aucs.setdefault(name, []).append(auc(scored.scores, fold.test.labels))
             if scored.probability is not None:
-                told.setdefault(name, []).append((scored.probability, fold.test.labels))
-    bins = {name: reliability(*map(np.concatenate, zip(*pairs, strict=True))) for name, pairs in told.items()}
+                predicted.setdefault(name, []).append((scored.probability, fold.test.labels))
+    bins = {name: reliability(*map(np.concatenate, zip(*pairs, strict=True))) for name, pairs in predicted.items()}
     return {name: (np.array(errors[name]), np.array(aucs[name]), bins.get(name)) for name in errors}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from radocraft.research.study._cell import Record
 from radocraft.research.study._domains import DOMAINS
 from radocraft.research.study._metrics import LEVEL
-from radocraft.research.study._summary import best_caution, summarise, usual
+from radocraft.research.study._summary import best_caution, summarise, with_default_bins
 
 _SYSTEMATIC = 0.8
 _LITTLE = 0.02
@@ -39,7 +39,7 @@ def compare(records: Sequence[Record]) -> list[Verdict]:
     theirs = [record for record in records if like_the_paper(record)]
     ours = [record for record in records if not like_the_paper(record)]
     return [
-        *(_judge(claim, usual(theirs), judge) for claim, judge in _PAPER),
+        *(_judge(claim, with_default_bins(theirs), judge) for claim, judge in _PAPER),
         *_bins(theirs),
         *_aims(ours, "our choices"),
         *_aims(theirs, "choices like the paper's"),

@@ -27,7 +27,7 @@ from radocraft.research.study._compare import errors_by_bins, like_the_paper
 from radocraft.research.study._domains import DOMAINS
 from radocraft.research.study._metrics import LEVEL
 from radocraft.research.study._panels import INK, Frame, diagonal, surface, tidy
-from radocraft.research.study._summary import merge_seeds, usual
+from radocraft.research.study._summary import merge_seeds, with_default_bins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ def pick(
 
 def domain_page(records: Sequence[Record], domain: str) -> Figure | None:
     """Delta and q of DRL and of matching over (p, dim J), one row for every setting and set of choices."""
-    ours = usual(records)
+    ours = with_default_bins(records)
     rows = {}
     for setting, paper in product(_TITLES, (True, False)):
         row = [pick(ours, name, domain=domain, setting=setting, paper=paper) for name in ("drl", "matching")]
@@ -146,7 +146,7 @@ def _domain_row(figure: Figure, axes: Sequence[Axes], row: list[list[Record]], f
 
 def overview(records: Sequence[Record]) -> Figure | None:
     """Mean error of everyone on every domain, our choices, one panel for every setting."""
-    cells = [r for r in merge_seeds(usual(records)) if not like_the_paper(r) and r["min_rows"] == 1]
+    cells = [r for r in merge_seeds(with_default_bins(records)) if not like_the_paper(r) and r["min_rows"] == 1]
     settings = [s for s in _TITLES if any(r["setting"] == s for r in cells)]
     if not settings:
         return None
@@ -226,7 +226,7 @@ def oracle_figure(records: Sequence[Record], domain: str) -> Figure | None:
     """Error against the oracle's, by significance of the difference."""
     panels = []
     for algorithm, paper, title in (("drl", True, "DRL"), ("matching", False, "matching")):
-        cells = pick(usual(records), algorithm, domain=domain, paper=paper)
+        cells = pick(with_default_bins(records), algorithm, domain=domain, paper=paper)
         if cells:
             panels.append((title, cells))
     if not panels:
@@ -270,7 +270,7 @@ def gamma_figure(records: Sequence[Record], domains: Sequence[str]) -> Figure | 
     panels = []
     for domain in domains:
         tuned, dummy = (
-            {_place(r): 100 * r["error"] for r in pick(usual(records), name, domain=domain, paper=True)}
+            {_place(r): 100 * r["error"] for r in pick(with_default_bins(records), name, domain=domain, paper=True)}
             for name in ("drl", "drl-identity")
         )
         if tuned:
@@ -293,7 +293,7 @@ def reliability_figure(records: Sequence[Record]) -> Figure | None:
     """What rows are told against what is so, one panel for every domain, all its (VP) cells together."""
     panels = {}
     for name in DOMAINS:
-        cells = pick(usual(records), "matching", domain=name, setting="vertical", paper=False)
+        cells = pick(with_default_bins(records), "matching", domain=name, setting="vertical", paper=False)
         if found := [np.array(record["reliability"]) for record in cells if record.get("reliability")]:
             panels[name] = (np.vstack(found), float(np.mean([record["calibration_error"] for record in cells])))
     if not panels:
@@ -305,9 +305,9 @@ def reliability_figure(records: Sequence[Record]) -> Figure | None:
     for axes in grid.ravel()[len(panels) :]:
         axes.set_axis_off()
     for (name, (bins, off)), axes in zip(panels.items(), grid.ravel(), strict=False):
-        share, told, true = bins.T
+        share, predicted, true = bins.T
         axes.plot([0, 1], [0, 1], color=GREY, linewidth=1.0)
-        axes.scatter(told, true, s=6 + 220 * share, color=BLUE, alpha=0.55, linewidths=0)
+        axes.scatter(predicted, true, s=6 + 220 * share, color=BLUE, alpha=0.55, linewidths=0)
         axes.set_title(f"{name}: off by {off:.3f}", fontsize=10)
         tidy(axes)
     figure.supxlabel("probability told by expected matching, in ten bins (area: share of the rows)", fontsize=10)

@@ -28,7 +28,7 @@ from radocraft.demo import (
 )
 from radocraft.gate import Noise, Policy, release
 from radocraft.learning import (
-    USUAL_CAUTION,
+    DEFAULT_CAUTION,
     Blocks,
     Population,
     Ridge,
@@ -152,11 +152,11 @@ def score_ours(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:
     problem = Ridge(known, tuning.chosen)
     for caution in CAUTIONS:
         theta = problem.cautious(caution)
-        told = None
-        if caution == USUAL_CAUTION:
+        probability = None
+        if caution == DEFAULT_CAUTION:
             fit = describe(problem, theta, blocks, settings={"caution": caution}, tuning=tuning)
-            told = Population.of(blocks, fit).odds(prior=True).probability(design @ theta)
-        yield Scored("matching", design @ theta, caution=caution, probability=told)
+            probability = Population.of(blocks, fit).odds(prior=True).probability(design @ theta)
+        yield Scored("matching", design @ theta, caution=caution, probability=probability)
 
 
 def _ridge(fold: Fold, shared: Floats, values: Floats, labels: Ints, seed: int) -> Linear:

@@ -92,4 +92,4 @@ def calibration_error(bins: list[list[float]]) -> float:
     >>> round(calibration_error([[0.5, 0.125, 0.5], [0.25, 0.8, 1.0], [0.25, 1.0, 1.0]]), 4)
     0.2375
     """
-    return float(sum(share * abs(told - true) for share, told, true in bins))
+    return float(sum(share * abs(predicted - true) for share, predicted, true in bins))

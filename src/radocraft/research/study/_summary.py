@@ -32,7 +32,7 @@ _GROUP = (
     "min_rows",
     "noise",
 )
-_USUAL_BINS = 4
+_DEFAULT_BINS = 4
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def summarise(records: Sequence[Record], by_domain: bool = False) -> list[Summar
     >>> [line.name for line in summarise(read_results("full.parquet"))]  # doctest: +SKIP
     ['best peer', 'drl', 'drl-identity', 'matching 0', ..., 'mean peer', 'oracle', 'zip']
     """
-    cells = merge_seeds(usual(records))
+    cells = merge_seeds(with_default_bins(records))
     if not cells:
         raise StudyError("The results hold no finished cell. Let `radocraft study run` go on for a while.")
     group = (*_GROUP, "domain") if by_domain else _GROUP
@@ -93,9 +93,9 @@ def summarise(records: Sequence[Record], by_domain: bool = False) -> list[Summar
     return lines
 
 
-def usual(records: Iterable[Record]) -> list[Record]:
+def with_default_bins(records: Iterable[Record]) -> list[Record]:
     """Records of cells with the usual number of bins."""
-    return [record for record in records if record["bins"] in (_USUAL_BINS, DOMAINS[record["domain"]].bins)]
+    return [record for record in records if record["bins"] in (_DEFAULT_BINS, DOMAINS[record["domain"]].bins)]
 
 
 def merge_seeds(records: Iterable[Record]) -> list[Record]:

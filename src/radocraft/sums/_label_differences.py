@@ -1,4 +1,4 @@
-"""What proportions tell about a peer's columns beyond the shared features, and how far it can be trusted.
+"""What proportions say about a peer's columns beyond the shared features, and how far it can be trusted.
 
 The shared features move a column's mean whatever the label is, so they stand beside
 the proportions, over groups g of rows with one signature,
@@ -17,10 +17,9 @@ between classes are here, and by how much proportions miss them,
 
 ``w`` with one column more that missed by all of A, so that few columns do not pass for
 proof. Taking the peer's columns to be of the same kind, the best guess of a difference is
-``delta A / (A + v + w)``, and what stays in doubt is the variance ``A (v + w) / (A + v + w)``.
-Where proportions say nothing, the guess is 0 and all of A in doubt: surety, the square of
-the guesses against that and the doubt together, is 0, and
-`learners.matching` has reason to leave the peer's columns alone.
+``delta A / (A + v + w)``, and its remaining variance is ``A (v + w) / (A + v + w)``. Certainty is the share of
+the squared guesses in guesses plus variance: 1 where differences are known, 0 where proportions
+say nothing. Then the guess is 0 with variance A, and matching gives the peer's columns almost no weight.
 """
 
 from __future__ import annotations
@@ -61,17 +60,19 @@ class Groups:
         return cls(rows, shared / rows[:, None], means @ (vectors / root), (vectors * root).T)
 
     def differences(self, shares: Floats) -> tuple[Floats, Floats]:
-        """How far each class but the first is from the first, per direction, as proportions tell; and the variance."""
+        """How far each class but the first is from the first, per direction, by proportions; and the variance."""
         root = np.sqrt(self.rows)[:, None]
         known = root * np.column_stack([np.ones(len(root)), self.shared])
-        told, moved = without(known, root * shares[:, 1:]), without(known, root * self.means)
-        found = np.asarray(np.linalg.lstsq(told, moved, rcond=_RANK)[0], dtype=np.float64)
-        rank = int(np.linalg.matrix_rank(told, tol=_RANK * max(float(np.abs(told).max(initial=0.0)), 1.0)))
+        shares_left, moved = without(known, root * shares[:, 1:]), without(known, root * self.means)
+        found = np.asarray(np.linalg.lstsq(shares_left, moved, rcond=_RANK)[0], dtype=np.float64)
+        rank = int(
+            np.linalg.matrix_rank(shares_left, tol=_RANK * max(float(np.abs(shares_left).max(initial=0.0)), 1.0))
+        )
         left = len(root) - int(np.linalg.matrix_rank(known, tol=1e-8 * float(self.rows.sum()) ** 0.5)) - rank
-        if rank < told.shape[1] or left < _FEWEST:
+        if rank < shares_left.shape[1] or left < _FEWEST:
             return np.zeros_like(found), np.full_like(found, np.inf)
-        noise = np.sum((moved - told @ found) ** 2, axis=0) / left
-        return found, np.outer(np.diag(np.linalg.pinv(told.T @ told)), noise)
+        noise = np.sum((moved - shares_left @ found) ** 2, axis=0) / left
+        return found, np.outer(np.diag(np.linalg.pinv(shares_left.T @ shares_left)), noise)
 
 
 @dataclass(frozen=True)
@@ -85,68 +86,72 @@ class Trust:
     def tested(cls, guesses: list[tuple[Floats, Floats, Floats]]) -> Trust:
         """From guesses, their variances and the truth, for every holder of the label."""
         guess, variance, truth = (np.concatenate([one[at].ravel() for one in guesses]) for at in range(3))
-        size, tried = float(np.mean(truth**2)) if len(truth) else 0.0, np.isfinite(variance)
-        missed = float(np.sum((guess - truth)[tried] ** 2 - variance[tried])) + size
-        return cls(size, max(missed / (int(tried.sum()) + 1), 0.0))
+        size, tested_on = float(np.mean(truth**2)) if len(truth) else 0.0, np.isfinite(variance)
+        missed = float(np.sum((guess - truth)[tested_on] ** 2 - variance[tested_on])) + size
+        return cls(size, max(missed / (int(tested_on.sum()) + 1), 0.0))
 
     def kept(self, variance: Floats) -> Floats:
         """The share of a guess to keep."""
         return np.asarray(self.size / np.maximum(self.size + self.missed + variance, np.finfo(float).tiny))
 
-    def doubt(self, variance: Floats) -> Floats:
+    def uncertainty(self, variance: Floats) -> Floats:
         """The variance that stays."""
         return self.size * (1.0 - self.kept(variance))
 
 
 @dataclass(frozen=True)
-class Told:
-    """What proportions tell about a peer's columns.
+class LabelDifferences:
+    """What proportions say about a peer's columns.
 
     ``apart`` is how far each class is from the first, per column; ``doubt`` for every
     score of the model the covariance of the peer's part of r / M; ``surety`` how
     much of the differences between classes is told, from 0 to 1, the rest being in doubt.
     """
 
-    apart: Floats
-    doubt: Floats
-    surety: float
+    contrasts: Floats
+    uncertainty: Floats
+    certainty: float
 
 
-def adjusted(peer: Cells, shares: Floats, tests: list[tuple[Cells, csr_array]], codes: tuple[int, ...]) -> Told:
-    """What the shares of the label in a peer's cells tell; ``tests`` are the holders' cells, and where their rows are.
+def label_differences(
+    peer: Cells, shares: Floats, tests: list[tuple[Cells, csr_array]], codes: tuple[int, ...]
+) -> LabelDifferences:
+    """What the shares of the label in a peer's cells say about its columns.
 
-    For every holder a matrix says what share of each of its cells (rows) lies in
-    each of the peer's (columns).
+    ``tests`` are the holders' cells, and where their rows are: for
+    every holder a matrix says what share of each of its cells (rows) lies in each of the peer's (columns).
     """
     groups = Groups.of(peer.rows.astype(np.float64), peer.sums, peer.shared.toarray(), peer.moments)
-    trust = Trust.tested([tried(held, spread, codes) for held, spread in tests])
+    trust = Trust.tested([tested_on(held, overlap, codes) for held, overlap in tests])
     found, variance = groups.differences(shares)
     weight = groups.rows / groups.rows.sum()
-    sure, unsure = float(np.sum((found * trust.kept(variance)) ** 2)), trust.doubt(variance)
-    apart = np.vstack([np.zeros(found.shape[1]), found * trust.kept(variance)])
-    spread = apart - (shares @ apart)[:, None, :]
-    within = np.einsum("g,gc,gck,gcl->kl", weight, shares, spread, spread)
+    sure, unsure = float(np.sum((found * trust.kept(variance)) ** 2)), trust.uncertainty(variance)
+    contrasts = np.vstack([np.zeros(found.shape[1]), found * trust.kept(variance)])
+    within_groups = contrasts - (shares @ contrasts)[:, None, :]
+    within = np.einsum("g,gc,gck,gcl->kl", weight, shares, within_groups, within_groups)
     largest = float(np.linalg.eigvalsh(within).max(initial=0.0))
-    apart *= min(1.0, (_WHOLE / largest) ** 0.5) if largest > 0 else 1.0
+    contrasts *= min(1.0, (_WHOLE / largest) ** 0.5) if largest > 0 else 1.0
     mixed = 2.0 * (np.diag(weight @ shares) - (shares.T * weight) @ shares)
     scores = mixed[1:, 1:] if len(codes) == 2 else mixed[:, 1:]
-    doubt = np.einsum("oj,jk,ka,kb->oab", scores**2, unsure, groups.back, groups.back)
-    return Told(apart @ groups.back, doubt, sure / max(sure + float(np.sum(unsure)), np.finfo(float).tiny))
+    uncertainty = np.einsum("oj,jk,ka,kb->oab", scores**2, unsure, groups.back, groups.back)
+    return LabelDifferences(
+        contrasts @ groups.back, uncertainty, sure / max(sure + float(np.sum(unsure)), np.finfo(float).tiny)
+    )
 
 
-def tried(held: Cells, spread: csr_array, codes: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
-    """On a holder's own columns: what proportions tell, its variance, and the truth inside groups."""
+def tested_on(held: Cells, overlap: csr_array, codes: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
+    """On a holder's own columns: what proportions say, its variance, and the truth inside groups."""
     label = (held.labels[:, None] == np.array(codes)).astype(np.float64)
-    counts = spread.T @ (label * held.rows[:, None])
+    counts = overlap.T @ (label * held.rows[:, None])
     rows = counts.sum(axis=1)
     seen = rows > 0
     counts, rows = counts[seen], rows[seen]
-    groups = Groups.of(rows, (spread.T @ held.sums)[seen], (spread.T @ held.shared).toarray()[seen], held.moments)
+    groups = Groups.of(rows, (overlap.T @ held.sums)[seen], (overlap.T @ held.shared).toarray()[seen], held.moments)
     shares = counts / rows[:, None]
     guess, variance = groups.differences(shares)
     own = np.linalg.pinv(groups.back)
     mixed = np.diag(counts.sum(axis=0)) - counts.T @ shares
-    beyond = (label * spread.sum(axis=1)[:, None]).T @ held.sums @ own - counts.T @ groups.means
+    beyond = (label * overlap.sum(axis=1)[:, None]).T @ held.sums @ own - counts.T @ groups.means
     truth = np.linalg.lstsq(mixed[1:, 1:], beyond[1:], rcond=_RANK)[0]
     return guess, variance, np.asarray(truth, dtype=np.float64)
 
