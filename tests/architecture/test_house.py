@@ -17,7 +17,7 @@ LONGEST = 400
 MOST_NAMES, MOST_PUBLIC = 20, 250
 
 # Tools with one meaning each, then the rooms, top to bottom. The gate stands above `rows`, since units of columns
-# that are left to the data are settled with its noise; the model above `peer`, which counts its scores.
+# that are left to the data are estimated with its noise; the model above `peer`, which counts its scores.
 LAYERS = [
     *("errors", "arrays", "files", "progress"),
     *("contract", "sums", "gate", "rows", "ledger", "parts", "model", "peer", "learning", "pages", "net"),

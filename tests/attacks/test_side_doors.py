@@ -47,7 +47,7 @@ def doors(first: Release, other: Release) -> list[str]:
 def pair(table, gone, contract, policy, fewer=1) -> tuple[Release, Release, Tape]:
     """What leaves of a table and of the same without some rows, when all noisy numbers are the same.
 
-    What it costs to settle units from the data is held against its own account first.
+    What it costs to estimate units from the data is held against its own account first.
     """
     tape, out = Tape(), []
     for rows, noise in ((table, Recording(tape, "tape")), (without(table, *gone), Replaying(tape, fewer))):

@@ -68,7 +68,7 @@ def estimate_units(
     --------
     >>> ages = np.random.default_rng(0).normal(40.0, 12.0, 5000)
     >>> count = lambda edges: {name: np.histogram(ages, at)[0] for name, at in edges.items()}
-    >>> constants, spend = settle_units({"age": 0}, count, len(ages), Noise(bytes(32)))
+    >>> constants, spend = estimate_units({"age": 0}, count, len(ages), Noise(bytes(32)))
     >>> centre, scale = constants["age"]
     >>> abs(centre - 40) < 2, 10 < scale < 14, spend.rho < 0.1
     (True, True, True)
@@ -82,7 +82,7 @@ def histograms(
 ) -> tuple[dict[str, Histogram], Spend]:
     """Noisy counts of some columns' values, in bins fine enough to see how they spread, and what they cost.
 
-    Parameters are as for `settle_units`.
+    Parameters are as for `estimate_units`.
     """
     finer = dict.fromkeys(names, _OCTAVES)
     if not finer:

@@ -101,11 +101,11 @@ class Trust:
 
 @dataclass(frozen=True)
 class LabelDifferences:
-    """What proportions say about a peer's columns.
+    """How a peer's columns differ by label, as far as proportions say.
 
-    ``apart`` is how far each class is from the first, per column; ``doubt`` for every
-    score of the model the covariance of the peer's part of r / M; ``surety`` how
-    much of the differences between classes is told, from 0 to 1, the rest being in doubt.
+    ``contrasts`` is how far each class is from the first, per column; ``uncertainty``, for every
+    score of the model, the covariance of the peer's part of r / M; ``certainty``, from 0 to 1,
+    how much of the differences is known.
     """
 
     contrasts: Floats
