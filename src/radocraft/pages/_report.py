@@ -35,7 +35,13 @@ def report(model: Model | ScoreModel) -> str:
     if isinstance(model, ScoreModel):
         return document(title, score_head(model), score_sections(model), [tag("p", foot)])
     explanation = explain(model)
-    sections = [outcome(model), weights(model, explanation), people(model), blocks(model, explanation), departures(model)]
+    sections = [
+        outcome(model),
+        weights(model, explanation),
+        people(model),
+        blocks(model, explanation),
+        departures(model),
+    ]
     shown = [*(section for section in sections if section is not None), recipe(model)]
     return document(title, _head(model), shown, [tag("p", foot)])
 
