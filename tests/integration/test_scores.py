@@ -149,10 +149,10 @@ def test_crafting_again_keeps_the_scorer_unless_asked(road: Path, run) -> None: 
     assert "given again, nothing spent" in flat(same.err)
     grown = pd.concat([pd.read_csv(road / "bank.csv"), example_people(500, seed=9).to_pandas()])
     grown[pd.read_csv(road / "bank.csv").columns].to_csv(road / "grown.csv", index=False)
-    made = craft(run, road, "bank", road / "grown.csv", "--json")
+    made = craft(run, road, "bank", road / "grown.csv", "--json", "--force")
     assert made.json()["rows"] == pytest.approx(2000, abs=200)
     assert (road / "bank.scorer").read_bytes() == before
-    anew = craft(run, road, "bank", road / "grown.csv", "--refit")
+    anew = craft(run, road, "bank", road / "grown.csv", "--refit", "--force")
     assert "each scored by a model that has not seen it" in flat(anew.out)
     assert Scorer.load(road / "bank.scorer").rows == 2000
 
@@ -175,7 +175,7 @@ def test_a_scorer_of_another_contract_is_not_used(road: Path, run) -> None:  # t
     (road / "scores.toml").write_text(CONTRACT.replace("45", "50"))
     refused = craft(run, road, "bank", road / "bank.csv")
     assert (refused.code, "--refit" in refused.err) == (3, True), refused.err
-    assert craft(run, road, "bank", road / "bank.csv", "--refit").code == 0
+    assert craft(run, road, "bank", road / "bank.csv", "--refit", "--force").code == 0
 
 
 FORESTS = {
