@@ -72,7 +72,7 @@ def learn(
         For matching, from 0 (trust that what no one can see averages out) to 1
         (never worse than the best peer alone, whatever the true matching). If left
         out 0.25, or less where sums over the same people show that less is enough
-        (`radocraft.learners.relation`), or as linked rows choose.
+        (see `docs/method.md`), or as linked rows choose.
     linked
         For matching, a table of truly linked rows with all columns and the
         label: it chooses caution, or replaces it by what it shows, and gives a
@@ -83,7 +83,7 @@ def learn(
         For drl, Gamma tuned by cross-validation over rados, or the identity.
     proportions
         For peers that lack the label: how their sums by label are estimated, see
-        `radocraft.proportions`.
+        `docs/relaxed.md`.
     in_common
         For scores with a key: the share of people whom two peers both hold.
 
