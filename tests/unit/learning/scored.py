@@ -13,7 +13,7 @@ from scipy.special import logit
 
 from radocraft import Contract, Policy
 from radocraft.arrays import Floats, Ints
-from radocraft.gate import Noise, release_scores
+from radocraft.gate import Noise, Release, release_scores
 from radocraft.learning._virtual import Merged
 from radocraft.sums import ScoreCells
 
@@ -47,7 +47,7 @@ class People:
     log_odds: Floats
     contract: Contract
 
-    def cells(self, peer: int, policy: Policy, seed: object = 0) -> ScoreCells:
+    def release(self, peer: int, policy: Policy, seed: object = 0) -> Release[ScoreCells]:
         """What leaves a peer."""
         own = self.known[peer]
         return release_scores(
@@ -59,7 +59,11 @@ class People:
             keys=self.born[own] if self.contract.key else None,
             policy=policy,
             noise=Noise.seeded(seed, peer),
-        ).cells
+        )
+
+    def cells(self, peer: int, policy: Policy, seed: object = 0) -> ScoreCells:
+        """Its numbers."""
+        return self.release(peer, policy, seed).cells
 
     def merged(self, policy: Policy | None = None, seed: object = 0) -> Merged:
         """What leaves all peers."""

@@ -69,7 +69,7 @@ def standard_errors(merged: Merged, correlation: Correlation, head: Head) -> Flo
 )
 @settings(max_examples=25)
 def test_weights_are_those_of_bayes_where_peers_are_independent(aparts, positive, slope):
-    """1 for every score, 1 - p for the signature, and nothing else: whatever p, the base rate and who knows how much."""
+    """1 for every score, 1 - p for the signature: whatever p, the base rate and how much each peer knows."""
     merged, independent = world(aparts, positive, slope), of(0.0, len(aparts))
     head = fit_head(merged, independent)
     bayes = np.array([0.0, *(1.0 for _ in aparts), 1.0 - len(aparts)])
