@@ -149,6 +149,8 @@ def test_crafting_again_keeps_the_scorer_unless_asked(road: Path, run) -> None: 
     assert "given again, nothing spent" in flat(same.err)
     grown = pd.concat([pd.read_csv(road / "bank.csv"), example_people(500, seed=9).to_pandas()])
     grown[pd.read_csv(road / "bank.csv").columns].to_csv(road / "grown.csv", index=False)
+    refused = craft(run, road, "bank", road / "grown.csv", "--refit")
+    assert (refused.code, "is there already" in flat(refused.err)) == (1, True)
     made = craft(run, road, "bank", road / "grown.csv", "--json", "--force")
     assert made.json()["rows"] == pytest.approx(2000, abs=200)
     assert (road / "bank.scorer").read_bytes() == before

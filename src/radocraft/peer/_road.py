@@ -196,7 +196,16 @@ class Errand(Generic[Content]):
         )
 
 
-def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn[Content]]) -> Content:
+def nothing() -> None:
+    """What is done where nothing is to be done."""
+
+
+def send(
+    errand: Errand[Content],
+    exact: str,
+    draw: Callable[[str | None], Drawn[Content]],
+    keep: Callable[[], None] = nothing,
+) -> Content:
     """Let a file leave, or wait for a person, once the ledger knows.
 
     Parameters
@@ -207,10 +216,13 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
         A digest of the exact numbers behind it; it is kept nowhere.
     draw
         Makes the file, given the ledger's head: the gate's work, noise and all.
+    keep
+        Called when nothing stands in the file's way any more, and before it leaves.
     """
     errand.check()
     if errand.ledger is None:
         errand.check_room()
+        keep()
         content = errand.finish(draw(None).content)
         with writing(errand.output) as file:
             errand.file_kind.stream(content, file)
@@ -224,8 +236,10 @@ def send(errand: Errand[Content], exact: str, draw: Callable[[str | None], Drawn
         known = history.same(digest) if errand.policy.noisy else None
         if known is not None and (kept := _kept(errand, ledger, known)) is not None:
             errand.check_room(history.stage_of(known), known.file)
+            keep()
             return _send_again(errand, ledger, history.stage_of(known), known, kept)
         errand.check_room()
+        keep()
         try:
             drawn = draw(history.head)
         except RadocraftError as refusal:
@@ -295,10 +309,6 @@ def _bring_out(errand: Errand[Content], ledger: Ledger, entry: Leaving, check: C
         put_back(entry, ledger, errand.output, enter)
     else:
         copy_out(entry, ledger, errand.output, enter)
-
-
-def nothing() -> None:
-    """What is done where nothing is to be done."""
 
 
 def copy_out(entry: Leaving, ledger: Ledger, output: Path, enter: Callable[[], None] = nothing) -> None:

@@ -109,7 +109,6 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
     given = scoring.given()
     rows, scorer = _scored(table, scoring, given)
     if given is None:
-        scoring.keep(scorer)
         for note in scorer.notes:  # they are read off the rows, so they stay at the peer
             scoring.say(note)
     if scoring.on_scorer is not None:
@@ -127,7 +126,14 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
         )
         return Drawn(Part.of(released, ledger_head=head), released.spend)
 
-    return draw(None).content if errand is None else send(errand, digest(rows), draw)
+    def keep() -> None:
+        if given is None:
+            scoring.keep(scorer)
+
+    if errand is None:
+        keep()
+        return draw(None).content
+    return send(errand, digest(rows), draw, keep)
 
 
 def _scored(table: Any, scoring: Scoring, given: Scorer | None) -> tuple[ScoredRows, Scorer]:
