@@ -114,6 +114,7 @@ class Interruption:
 
     def heed(self) -> None:
         """From now on remember it."""
+        self.happened = False
         signal.signal(signal.SIGINT, self._interrupt)
 
     def check(self) -> None:
