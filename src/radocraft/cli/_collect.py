@@ -19,7 +19,7 @@ from radocraft.errors import ContractMismatch
 from radocraft.files import writing
 from radocraft.learning import learn as learn_model
 from radocraft.learning import recalibrate
-from radocraft.model import Model, ScoreModel, check_single, identity
+from radocraft.model import Model, ScoreModel, check_single, identity, load_column_model, load_model
 from radocraft.net import Collector, Identity, Wanted, serve_metrics, sha256_of
 from radocraft.parts import Histograms
 
@@ -44,7 +44,7 @@ def collect(
     ] = None,
     listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where the mailbox listens.")] = None,
     wait: Annotated[float, typer.Option(min=0, help="How many hours the peers have.")] = 24.0,
-    method: Annotated[Method | None, typer.Option(help="As for `radocraft learn`; matching if left out.")] = None,
+    method: Annotated[Method | None, typer.Option(help="As for `radocraft learn`.")] = None,
     caution: Annotated[float | None, typer.Option(min=0, max=1, help="As for `radocraft learn`.")] = None,
     keep_model: Annotated[bool, typer.Option("--keep-model", help="Send the model back to no peer.")] = False,
     linger: Annotated[float, typer.Option(min=0, help="Seconds to wait for peers to fetch the model.")] = 60.0,
@@ -62,7 +62,7 @@ def collect(
     agreed, own = Contract.load(contract), Identity.load(identity)
     places = {peer: None if at == _MAILBOX else at for peer, at in map(split, peers.split(","))}
     if second_round is None:
-        wanted, learn = _first(agreed, method or Method.matching, caution)
+        wanted, learn = _first(agreed, method, caution)
     elif method or caution is not None:
         raise typer.BadParameter("--method and --caution are for learning, not for the second round.")
     else:
@@ -91,18 +91,20 @@ def collect(
     _conclude(model, output, files, without, as_json)
 
 
-def _first(contract: Contract, method: Method, caution: float | None) -> tuple[Wanted, Learn]:
+def _first(contract: Contract, method: Method | None, caution: float | None) -> tuple[Wanted, Learn]:
     """Parts, and what is learned from them."""
 
     def learn(files: dict[str, Path]) -> Model | ScoreModel:
-        return learn_model([*files.values()], contract, method=method.value, caution=caution)
+        return learn_model(
+            [*files.values()], contract, method=None if method is None else method.value, caution=caution
+        )
 
     return Wanted.parts(contract), learn
 
 
 def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Learn]:
     """Counts of a model's scores, and the model recalibrated by them."""
-    model = Model.load(path)
+    model = load_column_model(path)
     check_single(model)
     if model.contract.fingerprint != contract.fingerprint:
         raise ContractMismatch(f"'{path}' was learned under another contract. Give the one it was learned under.")
@@ -118,7 +120,7 @@ def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Le
     return Wanted(contract, check, sha256_of(path)), learn
 
 
-def _learned(collector: Collector, learn: Learn, files: dict[str, Path]) -> Model:
+def _learned(collector: Collector, learn: Learn, files: dict[str, Path]) -> Model | ScoreModel:
     """The model of the job, learned now or before a restart."""
     kept = collector.collection.model
     if not kept.exists():
@@ -126,16 +128,19 @@ def _learned(collector: Collector, learn: Learn, files: dict[str, Path]) -> Mode
     digest = sha256_of(kept)
     if not any((line["kind"], line.get("sha256")) == ("learned", digest) for line in collector.audit.chain.entries()):
         collector.audit.note("learned", sha256=digest, peers=sorted(files))
-    return Model.load(kept)
+    return load_model(kept)
 
 
-def _conclude(model: Model, output: Path, files: dict[str, Path], without: dict[str, str], as_json: bool) -> None:
+def _conclude(
+    model: Model | ScoreModel, output: Path, files: dict[str, Path], without: dict[str, str], as_json: bool
+) -> None:
+    found = model.second_round if isinstance(model, Model) else None
     if as_json:
-        kind = "parts" if model.second_round is None else "scores"
+        kind = "parts" if found is None else "scores"
         came = {peer: str(path) for peer, path in files.items()}
         print_json({"model": str(output), kind: came, "not_returned": without})
         return
-    if (found := model.second_round) is None:
+    if found is None:
         out.print(f"Learned from {', '.join(model.peers)} by {model.method}; wrote {output}.")
     else:
         out.print(f"Expect an error of {found.error:.1%} (AUC {found.auc:.3f}) on new rows. {found.assumption}")

@@ -31,12 +31,7 @@ def inspect(
     """
     read = Part.read(part)
     agreed = None if contract is None else Contract.load(contract)
-    if agreed is None:
-        read.check()
-    elif read.of_scores:
-        read.scores(agreed)
-    else:
-        read.cells(agreed)
+    read.check(agreed)
     if as_json:
         print_json({**read.metadata, "cells": read.table.to_pylist()})
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Annotated
@@ -29,6 +30,13 @@ IdentityFolder = Annotated[Path, typer.Option("--identity", "-i", help="The fold
 Jobs = Annotated[Path, typer.Option("--jobs", help="Where jobs and the audit log are kept.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")]
 MemoryLimit = Annotated[str | None, typer.Option(help="The most memory to take, e.g. 2GB.")]
+ScorerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--scorer", help="For a contract of scores, where the peer's own model is kept. [PEER.scorer beside the ledger]"
+    ),
+]
+Secret = Annotated[Path | None, typer.Option("--secret", help="The file of the secret that keys are hashed with.")]
 Exact = Annotated[bool, typer.Option("--exact", help="The same bits on every run, at the speed of one core.")]
 MetricsPort = Annotated[
     str | None, typer.Option("--metrics", metavar="HOST:PORT", help="Answer /metrics and /health here.")
@@ -47,6 +55,8 @@ def serve(
     name: TableName = None,
     memory_limit: MemoryLimit = None,
     exact: Exact = False,
+    scorer: ScorerFile = None,
+    secret: Secret = None,
     metrics: MetricsPort = None,
 ) -> None:
     """Wait to be asked: a collector named in members.toml pulls the part.
@@ -54,7 +64,7 @@ def serve(
     Example: radocraft peer serve bank.parquet -c contract.toml -p bank --policy policy.toml -i bank-identity
     """
     own = Identity.load(identity)
-    work = _work(table, contract, peer, policy, name, memory_limit, exact, own)
+    work = replace(_work(table, contract, peer, policy, name, memory_limit, exact, own), scorer=scorer, secret=secret)
     if not own.members():
         raise IdentityError(f"Nobody may ask: add e.g. [collector] to '{identity / 'members.toml'}'.")
     with PeerNode(own, peer, work, jobs, metrics) as node, _stopping() as stop:
@@ -76,6 +86,8 @@ def push(
     name: TableName = None,
     memory_limit: MemoryLimit = None,
     exact: Exact = False,
+    scorer: ScorerFile = None,
+    secret: Secret = None,
     metrics: MetricsPort = None,
 ) -> None:
     """Dial out to the collector's mailbox, for a peer that nobody can call.
@@ -83,7 +95,7 @@ def push(
     Example: radocraft peer push shop.csv -c contract.toml -p shop --policy policy.toml -i me --to learner=10.0.0.7:8815
     """
     own = Identity.load(identity)
-    work = _work(table, contract, peer, policy, name, memory_limit, exact, own)
+    work = replace(_work(table, contract, peer, policy, name, memory_limit, exact, own), scorer=scorer, secret=secret)
     who, address = split(to)
     member = own.members().get(who, Member(name=who))
     with PeerNode(own, peer, work, jobs, metrics) as node, _stopping() as stop:

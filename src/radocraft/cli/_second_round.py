@@ -11,7 +11,7 @@ from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, err, out, print_json
 from radocraft.gate import Policy
 from radocraft.learning import recalibrate as recalibrate_model
-from radocraft.model import Model
+from radocraft.model import load_column_model
 from radocraft.pages import size
 from radocraft.parts import BINS, Histograms
 from radocraft.peer import share_counts
@@ -32,7 +32,9 @@ def count(
     """
     check_outputs([output], [model, table, policy], force=True)  # what is there may be the same counts
     rules, notes = Policy.load(policy) if policy is not None else Policy(), list[str]()
-    counts = share_counts(table, Model.load(model), peer, policy=rules, output=output, replace=force, say=notes.append)
+    counts = share_counts(
+        table, load_column_model(model), peer, policy=rules, output=output, replace=force, say=notes.append
+    )
     if as_json:
         counted = {"scores": str(output), "peer": peer, "rows": counts.total, "noise": counts.noise}
         print_json({**counted, "notes": notes})
@@ -57,7 +59,7 @@ def recalibrate(
     Example: radocraft recalibrate model.json bank.scores.json insurer.scores.json -o model2.json
     """
     check_outputs([output], [model, *counts], force=force)
-    read = Model.load(model)
+    read = load_column_model(model)
     better = recalibrate_model(read, [Histograms.load(path) for path in counts])
     better.save(output)
     found = better.second_round

@@ -24,7 +24,7 @@ from radocraft.model._fields import (
     number,
     plain,
 )
-from radocraft.model._model import Model, load_model, predict
+from radocraft.model._model import Model, load_column_model, load_model, predict
 from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._score_words import absences, weights_in_words
 from radocraft.model._scores import (
@@ -71,6 +71,7 @@ __all__ = [
     "explain",
     "gain_of",
     "identity",
+    "load_column_model",
     "load_model",
     "number",
     "plain",

@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Constants, Contract, Value
-from radocraft.errors import FileError
+from radocraft.errors import FileError, LearnError
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._checks import check_model
 from radocraft.model._explanation import Explanation, explain
@@ -156,6 +156,17 @@ def load_model(path: str | Path) -> Model | ScoreModel:
         found = None
     of_scores = isinstance(found, dict) and found.get("method") == "scores"
     return ScoreModel.load(path) if of_scores else Model.load(path)
+
+
+def load_column_model(path: str | Path) -> Model:
+    """Read a model file of columns, for a second round."""
+    found = load_model(path)
+    if isinstance(found, ScoreModel):
+        raise LearnError(
+            f"'{path}' is a model of scores. Parts of scores hold histograms of them already, so there is no second "
+            "round that counts them: learn is enough."
+        )
+    return found
 
 
 def predict(

@@ -66,7 +66,7 @@ class Wanted:
                         f"'{peer}' sent a part of '{part.peer}' under the contract {made[:12]}, not its own under "
                         f"{contract.fingerprint[:12]}. It was thrown away."
                     )
-                part.cells(contract)
+                part.check(contract)
 
         return cls(contract, check)
 

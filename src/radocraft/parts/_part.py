@@ -158,8 +158,11 @@ class Part:
         self._stream(sink)
         return int(sink.getvalue().size)
 
-    def check(self) -> None:
-        """Refuse numbers that no rows have, as far as that shows without the contract; codes do not."""
+    def check(self, contract: Contract | None = None) -> None:
+        """Refuse numbers that no rows have; without the contract as far as that shows, and codes do not."""
+        if contract is not None:
+            _ = self.scores(contract) if contract.of_scores else self.cells(contract)
+            return
         if self.of_scores:
             look_at_scores(self.table, self.metadata)
             return

@@ -12,10 +12,10 @@ from radocraft.contract import Contract
 from radocraft.errors import AwaitsReview, ContractMismatch, PolicyError
 from radocraft.gate import Policy
 from radocraft.ledger import Stage, What
-from radocraft.model import Model
+from radocraft.model import Model, load_column_model
 from radocraft.peer._counts import share_counts
 from radocraft.peer._recovery import resume
-from radocraft.peer._sharing import share
+from radocraft.peer._sharing import scorer_beside, share
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Responder:
         What the ledger calls the table, if the policy does not say.
     sign
         A private key in PEM to sign parts with.
+    scorer
+        For contracts of scores: where the peer's scorer is kept; beside the ledger if None.
+    secret
+        For contracts with a key that is hashed: the file of its secret.
     """
 
     peer: str
@@ -42,6 +46,8 @@ class Responder:
     open_table: Callable[[], Any]
     table: str
     sign: bytes | None = None
+    scorer: Path | None = None
+    secret: Path | None = None
 
     def __post_init__(self) -> None:
         if self.policy.ledger is None:
@@ -75,9 +81,17 @@ class Responder:
                     name=self.table,
                     job=job,
                     sign=self.sign,
+                    keep_scorer=self._scorer_of(contract),
+                    secret=self.secret if contract.of_scores else None,
                 )
             else:
-                self._share_counts(Model.load(model), contract, job, output)
+                self._share_counts(load_column_model(model), contract, job, output)
+
+    def _scorer_of(self, contract: Contract) -> Path | None:
+        """Where the scorer is kept, which outlives the job: what is asked again is scored again by the same."""
+        if not contract.of_scores:
+            return None
+        return self.scorer or scorer_beside(Path(str(self.policy.ledger)), self.peer)
 
     def _share_counts(self, model: Model, contract: Contract, job: str, output: Path) -> None:
         if model.contract.fingerprint != contract.fingerprint:

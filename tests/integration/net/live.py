@@ -58,12 +58,12 @@ class Live:
 
 
 @contextmanager
-def live(world: World, peer: str = "bank", metrics: str | None = None) -> Iterator[Live]:
+def live(world: World, peer: str = "bank", metrics: str | None = None, secret: Path | None = None) -> Iterator[Live]:
     """Start a peer's service."""
     where = world.folder / peer
     own, table = Identity.read(where / "identity"), where / "table.parquet"
     policy, agreed = Policy.load(where / "policy.toml"), (world.contract,)
-    work = Responder(peer, policy, agreed, lambda: open_source(table), "t", own.private)
+    work = Responder(peer, policy, agreed, lambda: open_source(table), "t", own.private, secret=secret)
     with PeerNode(own, peer, work, where / "jobs", metrics) as node:
         yield Live(world, peer, node, node.serve("127.0.0.1:0"))
 

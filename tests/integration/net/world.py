@@ -135,13 +135,15 @@ class World:
         given = ("-c", "contract.toml", "-p", peer, "--policy", where / "policy.toml", "-i", where / "identity")
         return (where / "table.parquet", *given, "--jobs", where / "jobs", "--exact")
 
-    def serve(self, *peers: str, port: int | None = None) -> dict[str, tuple[Running, int]]:
+    def serve(
+        self, *peers: str, port: int | None = None, more: tuple[object, ...] = ()
+    ) -> dict[str, tuple[Running, int]]:
         """Peers that are asked, and the ports they listen on."""
         before = {peer: self.size(peer) for peer in peers}
         started = {}
         for peer in peers:
             listen = ("--listen", f"{self.host(peer)}:{port or free_port()}")
-            started[peer] = self.start("peer", "serve", *self.peer_words(peer), *listen, log=f"{peer}.log")
+            started[peer] = self.start("peer", "serve", *self.peer_words(peer), *listen, *more, log=f"{peer}.log")
         pattern = r"listens on [\d.]+:(\d+)"
         return {peer: (run, int(self.read(run, peer, pattern, before[peer]))) for peer, run in started.items()}
 
