@@ -112,7 +112,7 @@ def test_killed_in_the_second_round_counts_leave_once(town: World, run) -> None:
     ]
     assert isinstance(lines[2], Decision)
     assert lines[2].name == "A. Muster"
-    third = second_round(town, places, "--job", "third")
+    third = second_round(town, places, "--job", "third", "--force")
     assert third.wait() == 0, town.log("collector", before)
     for peer in ("bank", "insurer"):  # the same counts, paid for and approved already
         second, again = (town.folder / job / f"{peer}.scores.json" for job in ("second", "third"))
