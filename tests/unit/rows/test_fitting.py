@@ -88,6 +88,15 @@ def test_without_a_group_a_persons_rows_do_meet():
     assert scorer.performance.auc > 0.9
 
 
+def test_rows_that_are_there_several_times_are_in_one_fold_without_a_group():
+    """Where equal rows are few, and so are taken to be one person's."""
+    once = numbered(150)
+    table = pa.concat_tables([once] * 3).take(np.random.default_rng(2).permutation(450))
+    rows, scorer = score_rows(table, agreed(), "bank", scorer=Memory())
+    assert np.ptp(rows.scores) == 0.0
+    assert {len(model.seen_) for model in scorer.models[:-1]} <= {*range(115, 126)}
+
+
 @pytest.mark.parametrize("group", ["", ', group = "person"'])
 def test_of_a_sampled_fit_neither_the_sample_nor_the_rest_was_seen(group):
     near = 3 if group else 1
