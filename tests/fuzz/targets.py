@@ -32,13 +32,13 @@ from radocraft.gate import Noise
 from radocraft.ledger import Budget, Ledger
 from radocraft.model import load_model
 from radocraft.net._members import read_members
-from radocraft.net._messages import Answer, Delivery, Fetch, Hello, Receipt, Request, Task
+from radocraft.net._messages import Answer, Assignment, Delivery, Fetch, Hello, Receipt, Request
 from radocraft.parts import Histograms, Part
 from radocraft.parts._part import _hash
 from radocraft.peer._pending import Pending
 from radocraft.rows import Scorer, score_rows
 
-MESSAGES = (Hello, Request, Answer, Task, Fetch, Delivery, Receipt)
+MESSAGES = (Hello, Request, Answer, Assignment, Fetch, Delivery, Receipt)
 MEMBERS = b'[bank]\ncertificate = "bank.example"\njobs_per_day = 3\n[shop]\ntoken = "sha256:' + b"0" * 64 + b'"\n'
 LARGEST = 2**20  # what a fuzzer's input may hold
 SCORES = """

@@ -88,10 +88,10 @@ def test_one_labelled_peer(tmp_path: Path, run) -> None:  # type: ignore[no-unty
         code, said = run("craft", "-c", contract, "-p", peer, tmp_path / f"{peer}.csv", "-o", parts[-1])
         assert code == 0, said
     for way in ("adjusted", "mean-map", "laplacian"):
-        code, said = run("learn", "-c", contract, *parts, "-o", model, "--proportions", way)
+        code, said = run("learn", "-c", contract, *parts, "-o", model, "--proportions", way, "--force")
         assert code == 0, said
         assert "two lacks the label" in said
-        assert run("report", model, "-o", tmp_path / "report.html")[0] == 0
+        assert run("report", model, "-o", tmp_path / "report.html", "--force")[0] == 0
         assert f"--proportions {way}" in (tmp_path / "report.html").read_text()
 
 
@@ -123,7 +123,8 @@ def test_a_peer_labels_its_own_rows(tmp_path: Path, run) -> None:  # type: ignor
     assert code == 0, said
     assert "learning takes them for true" in " ".join(said.split())
     assert run(*own, "--tally", tmp_path / "tally")[0] == 2
-    code, said = run(*words, "--proportions", one)
+    other = [tmp_path / "other.part.parquet" if word == one else word for word in words]
+    code, said = run(*other, "--proportions", one)
     assert code == 3
     assert "holds the label" in said
 
