@@ -116,7 +116,7 @@ def test_theorem_3_the_mean_rado_tends_to_the_rado_of_the_expected_sample():
 @given(world=tiny_worlds(), seed=SEEDS, gamma=st.sampled_from([0.01, 1.0, 100.0]), min_rows=st.integers(1, 2))
 def test_theorem_4_the_closed_form_minimises_the_m_loss_over_all_sums_of_block_rados(world, seed, gamma, min_rows):
     blocks = world.blocks(min_rows)
-    rados, penalty = block_rados(blocks), weighted(Layout.of(blocks), gamma)
+    rados, penalty = block_rados(blocks), weighted(Layout.of(blocks).private_mask, gamma)
     sums, size = all_sums(rados.T), rados.shape[1]
     theta = Rados.of(rados).minimiser(penalty)
     pull = 2.0 * np.cov(sums.T, ddof=0).reshape(len(theta), len(theta)) @ theta + size / 2.0 * penalty @ theta
@@ -150,7 +150,7 @@ def test_with_singleton_blocks_drl_is_ridge_on_the_joined_sample(seed, rows, wid
 @given(world=worlds(rows=(6, 30)), gamma=st.sampled_from([0.01, 1.0, 100.0]))
 def test_drl_solves_its_normal_equation_whatever_the_blocks(world, gamma):
     blocks = world.blocks()
-    rados, penalty = block_rados(blocks), weighted(Layout.of(blocks), gamma)
+    rados, penalty = block_rados(blocks), weighted(Layout.of(blocks).private_mask, gamma)
     theta = Rados.of(rados).minimiser(penalty)
     left, right = (rados @ rados.T + len(blocks) * penalty) @ theta, rados.sum(axis=1)
     np.testing.assert_allclose(left, right, rtol=1e-7, atol=1e-8 * (1.0 + np.abs(right).max()))

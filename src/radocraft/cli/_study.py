@@ -15,12 +15,13 @@ from radocraft.cli._outputs import Force
 from radocraft.cli._terminal import Json, err, out, print_json, progress
 from radocraft.research import (
     PRESETS,
+    BestPeers,
     SummaryRow,
-    closest_choices,
+    Verdict,
+    best_peers,
     draw_figures,
     preset_named,
     read_results,
-    readings,
     run_study,
     summarise,
 )
@@ -62,20 +63,13 @@ def run(
 def summary(
     results: Results,
     by_domain: Annotated[bool, typer.Option("--by-domain", help="One row for every domain.")] = False,
-    settings: Annotated[
-        bool, typer.Option("--settings", help="Which reading of the paper's silent choices comes closest to it.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Say how often each algorithm beats every peer, and how far from the oracle it stays.
 
     Example: radocraft study summary quick.parquet
     """
-    records = read_results(results)
-    if settings:
-        print_readings(records, as_json)
-        return
-    lines = summarise(records, by_domain)
+    lines = summarise(read_results(results), by_domain)
     if as_json:
         print_json([without_nan(asdict(line)) for line in lines])
         return
@@ -112,20 +106,23 @@ def algorithm_table(lines: list[SummaryRow]) -> Table:
 
 
 _WIDE = 90
-_SHOWN = ("best peer", "zip", "drl", "matching 0", "matching 0.25", "oracle")
+_SHOWN = ("majority", "best peer", "zip", "drl", "drl-identity", "matching 0", "matching 0.25", "oracle")
+_WINNERS = ("drl", "matching 0.25")
 
 
 def domain_table(lines: list[SummaryRow]) -> Table:
-    """One row for every domain: mean errors, and in how many cells matching at the default caution beats all peers."""
+    """One row for every domain: mean errors, and in how many cells DRL and matching beat all peers."""
     table = Table(Column("domain", no_wrap=True), box=MARKDOWN)
-    shown = [*_SHOWN, *({"splink"} & {line.name for line in lines})]
-    for name in (*shown, "wins 0.25"):
+    there = {line.name for line in lines}
+    shown = [name for name in (*_SHOWN, "splink") if name in there]
+    winners = [name for name in _WINNERS if name in there]
+    for name in (*shown, *(f"{name} wins" for name in winners)):
         table.add_column(name if out.width >= _WIDE else name.replace(" ", "\n"), justify="right")
     for domain in dict.fromkeys(str(line.group["domain"]) for line in lines):
         ours = {line.name: line for line in lines if line.group["domain"] == domain}
         errors = [f"{100 * ours[name].error:.1f}" if name in ours else "" for name in shown]
-        matching = ours.get("matching 0.25")
-        table.add_row(domain, *errors, f"{matching.wins}/{matching.cells}" if matching else "")
+        wins = [f"{ours[name].wins}/{ours[name].cells}" if name in ours else "" for name in winners]
+        table.add_row(domain, *errors, *wins)
     return table
 
 
@@ -140,6 +137,10 @@ def title_of(line: SummaryRow) -> str:
         "intercept" if group["intercept"] else "no intercept",
         f"{group['encoding']} shared features",
         f"{group['gammas']} gammas",
+        *([f"rados scored by {group['rado_score']}"] if group["rado_score"] != "drawn" else []),
+        *([f"Gamma scaled by {group['gamma_scale']}"] if group["gamma_scale"] != "columns" else []),
+        *(["an order of features for each cell"] if group["feature_order"] == "per-cell" else []),
+        *(["only binnable features shared"] if group["shareable"] == "binnable" else []),
         *(["grouped folds"] if group["grouped"] else []),
         f"min_rows {group['min_rows']}",
     ]
@@ -161,43 +162,46 @@ def points(difference: float) -> str:
     return f"{100 * difference:+.2f}"
 
 
-def print_readings(records: list[dict[str, Any]], as_json: bool) -> None:
-    """Which choices come closest to the paper's best-peer column."""
-    found = readings(records)
-    overall = closest_choices(found)
-    domains = dict.fromkeys(reading.domain for reading in found)
-    nearest = [min((r for r in found if r.domain == name), key=lambda r: r.distance) for name in domains]
-    if as_json:
-        choices = [{"scaling": s, "intercept": i, "encoding": e, "distance": d} for (s, i, e), d in overall]
-        print_json({"choices": choices, "domains": [asdict(reading) for reading in nearest]})
-        return
-    table = Table("domain", "binarisation", "scaling", "intercept", "shared", "ours", "paper", box=MARKDOWN)
-    for r in nearest:
-        columns = "" if r.columns == "plain" else f" ({r.columns})"
-        settings = (r.binarisation + columns, r.scaling, "yes" if r.intercept else "no", r.encoding)
-        table.add_row(r.domain, *settings, f"{r.best_peer:.3f}", f"{r.paper:.2f}")
-    out.print(table)
-    out.print()
-    table = Table("scaling", "intercept", "shared", "mean distance to the paper's best peer", box=MARKDOWN)
-    for (scaling, intercept, encoding), distance in overall:
-        table.add_row(scaling, "yes" if intercept else "no", encoding, f"{100 * distance:.1f}")
-    out.print(table)
-
-
 @app.command()
 def compare(results: Results, as_json: Json = False) -> None:
-    """Hold the results against the paper's claims, one line each: claim, ours, holds or not.
+    """Hold the results against the paper's claims, claim by claim, over all orders of features.
 
-    Example: radocraft study compare full.parquet
+    Then the paper's column of best peers, beside ours and the error of always answering the commoner label.
+
+    Example: radocraft study compare authors.parquet
     """
-    verdicts = compare_claims(read_results(results))
+    records = read_results(results)
+    verdicts, peers = compare_claims(records), best_peers(records)
     if as_json:
-        print_json([asdict(verdict) for verdict in verdicts])
+        print_json({"claims": [asdict(v) for v in verdicts], "best_peers": [asdict(line) for line in peers]})
         return
-    table = Table("claim", "ours", "holds", box=MARKDOWN)
+    out.print(claim_table(verdicts))
+    if peers:
+        out.print()
+        out.print(peer_table(peers))
+
+
+def claim_table(verdicts: list[Verdict]) -> Table:
+    """One row for every claim."""
+    table = Table("claim", "ours", "holds", "orders", "best known", box=MARKDOWN)
     for verdict in verdicts:
-        table.add_row(verdict.claim, verdict.ours, {True: "yes", False: "no", None: "–"}[verdict.holds])
-    out.print(table)
+        holds = {True: "yes", False: "no", None: "–"}[verdict.holds]
+        orders = f"{verdict.holding}/{verdict.orders}" if verdict.orders > 1 else ""
+        table.add_row(verdict.claim, verdict.ours, holds, orders, verdict.best)
+    return table
+
+
+def peer_table(peers: list[BestPeers]) -> Table:
+    """The paper's column of best peers beside ours."""
+    table = Table(Column("domain", no_wrap=True), box=MARKDOWN)
+    for name in ("commoner label", "best peer, paper", "least of an order", "mean of cells"):
+        table.add_column(name, justify="right")
+    for line in peers:
+        least = f"{100 * line.least:.1f} ± {100 * line.spread:.1f}"
+        table.add_row(
+            line.domain, f"{100 * line.majority:.1f}", f"{100 * line.paper:.0f}", least, f"{100 * line.mean:.1f}"
+        )
+    return table
 
 
 @app.command()

@@ -8,7 +8,7 @@ from radocraft.learning._advise import Advice, advise, best_order, leanest
 from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._completion import complete
 from radocraft.learning._differences import CHANCE
-from radocraft.learning._drl import fit_drl
+from radocraft.learning._drl import RadoChoices, Rados, choose_gamma, fit_drl
 from radocraft.learning._learn import learn, learn_columns
 from radocraft.learning._linked import LinkedRows, fit_linked
 from radocraft.learning._matching import DEFAULT_CAUTION, Ridge, describe, fit_matching, generalised_cross_validation
@@ -24,10 +24,13 @@ __all__ = [
     "Blocks",
     "LinkedRows",
     "Population",
+    "RadoChoices",
+    "Rados",
     "Ridge",
     "advise",
     "auc",
     "best_order",
+    "choose_gamma",
     "complete",
     "describe",
     "error_rate",

@@ -11,7 +11,8 @@ rados is (Theorem 4)
     theta = (B B^T + dim_c(B) Gamma)^-1 B 1
 
 with ``dim_c(B)`` the number of columns. Gamma is ``Diag(1 on shared, gamma on
-private)``, gamma by cross-validation over the block rados, or the identity.
+private)``, gamma by cross-validation over the block rados, or the identity. What
+the paper's text leaves open of this is in `RadoChoices`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import solve
 
-from radocraft.arrays import Floats
+from radocraft.arrays import Floats, Truths
 from radocraft.contract import TwoValues
 from radocraft.errors import LearnError
 from radocraft.learning._blocks import Blocks
@@ -33,22 +34,58 @@ from radocraft.model import Tuning
 
 GAMMAS = (0.01, 1.0, 100.0)
 _FOLDS = 10
+_POWER = {"columns": 0, "rows": 1, "mean-block": 2}
+
+Regularisation = Literal["tuned", "identity"]
 
 
-def fit_drl(blocks: Blocks, regularisation: Literal["tuned", "identity"] = "tuned", seed: int = 0) -> Fit:
+@dataclass(frozen=True)
+class RadoChoices:
+    """What the paper leaves open about DRL; m are the rows, K the blocks.
+
+    Parameters
+    ----------
+    score
+        How cross-validation scores held-out rados: ``drawn``, by mean and variance of one of them, with the
+        penalty; ``all-sums``, by those of a sum of any of them (half their sum, a quarter of their sum of squares),
+        the set of which Theorem 4 speaks, without it.
+    gamma_scale
+        What Gamma is multiplied by: ``columns`` K (Theorem 4), ``rows`` m, ``mean-block`` m^2 / K, as if all rados
+        were divided by the mean size of a block.
+    """
+
+    score: Literal["drawn", "all-sums"] = "drawn"
+    gamma_scale: Literal["columns", "rows", "mean-block"] = "columns"
+
+
+def fit_drl(
+    blocks: Blocks, regularisation: Regularisation = "tuned", seed: int = 0, choices: RadoChoices | None = None
+) -> Fit:
     """Distributed Rado-Learn over merged blocks."""
     if not isinstance(blocks.contract.label, TwoValues):
         raise LearnError("The paper's method knows two classes only. Learn with the method `matching`.")
     layout = Layout.of(blocks)
     folds = in_folds(blocks, seed)
+    gamma, tuning = choose_gamma(folds, layout.private_mask, float(blocks.counters.sum()), regularisation, choices)
     rados = sum(folds[1:], folds[0])
-    tuning = None
-    gamma: Floats = np.eye(layout.size)
-    if regularisation == "tuned":
-        tuning = cross_validate(folds, layout)
-        gamma = weighted(layout, tuning.chosen)
     settings: dict[str, float | str] = {"regularisation": regularisation}
     return Fit("drl", rados.minimiser(gamma), complete(blocks), settings, tuning, rados.freedom(gamma))
+
+
+def choose_gamma(
+    folds: list[Rados],
+    private: Truths,
+    rows: float,
+    regularisation: Regularisation = "tuned",
+    choices: RadoChoices | None = None,
+) -> tuple[Floats, Tuning | None]:
+    """Gamma, scaled as chosen, and how it was tuned; ``private`` says which coordinates are."""
+    choices = choices or RadoChoices()
+    scale = (rows / sum(fold.count for fold in folds)) ** _POWER[choices.gamma_scale]
+    if regularisation == "identity":
+        return scale * np.eye(len(private)), None
+    tuning = cross_validate(folds, private, choices.score, scale)
+    return scale * weighted(private, tuning.chosen), tuning
 
 
 def block_rados(blocks: Blocks) -> Floats:
@@ -97,6 +134,10 @@ class Rados:
         variance = float(theta @ self.gram @ theta) / self.count - mean**2
         return m_loss_of(mean, max(variance, 0.0), theta, gamma, self.count)
 
+    def loss_of_sums(self, theta: Floats) -> float:
+        """The M-loss over the sums of all subsets of these rados, without a penalty."""
+        return float(-(self.sum @ theta / 2.0 - theta @ self.gram @ theta / 4.0))
+
 
 def in_folds(blocks: Blocks, seed: int) -> list[Rados]:
     """All block rados in at most ten random parts of about one size, each added up piece by piece."""
@@ -113,21 +154,24 @@ def in_folds(blocks: Blocks, seed: int) -> list[Rados]:
     return out
 
 
-def weighted(layout: Layout, gamma: float) -> Floats:
+def weighted(private: Truths, gamma: float) -> Floats:
     """Gamma = Diag(1 on shared, gamma on private)."""
-    diagonal = np.ones(layout.size)
-    for private in layout.private:
-        diagonal[private] = gamma
-    return np.diag(diagonal)
+    return np.diag(np.where(private, gamma, 1.0))
 
 
-def cross_validate(folds: list[Rados], layout: Layout) -> Tuning:
+def cross_validate(
+    folds: list[Rados], private: Truths, score: Literal["drawn", "all-sums"] = "drawn", scale: float = 1.0
+) -> Tuning:
     """The paper's ten-fold cross-validation over block rados, scored by the M-loss of the held-out ones."""
     kept = [sum(others[1:], others[0]) for at in range(len(folds)) if (others := folds[:at] + folds[at + 1 :])]
     scores = []
     for candidate in GAMMAS:
-        gamma = weighted(layout, candidate)
-        losses = [out.loss(rest.minimiser(gamma), gamma) for out, rest in zip(folds, kept, strict=False)]
+        gamma = scale * weighted(private, candidate)
+        thetas = [rest.minimiser(gamma) for rest in kept]
+        losses = [
+            out.loss(theta, gamma) if score == "drawn" else out.loss_of_sums(theta)
+            for out, theta in zip(folds, thetas, strict=False)
+        ]
         scores.append(float(np.mean(losses)) if losses else 0.0)
     chosen = GAMMAS[int(np.argmin(scores))]
     return Tuning(method="cross-validation over rados", chosen=chosen, candidates=GAMMAS, scores=tuple(scores))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, Truths
 from radocraft.learning._blocks import Blocks
 from radocraft.model import Tuning
 
@@ -41,6 +41,12 @@ class Layout:
     def alone(self) -> tuple[Ints, ...]:
         """Per peer, coordinates of columns that it alone holds."""
         return tuple(np.setdiff1d(held, self.common) for held in self.held)
+
+    @property
+    def private_mask(self) -> Truths:
+        """Which coordinates are private columns."""
+        mask: Truths = np.arange(self.size) >= self.shared.stop
+        return mask
 
     @property
     def groups(self) -> tuple[slice, ...]:

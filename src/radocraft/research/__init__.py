@@ -6,27 +6,29 @@ In come the paper's data sets and made-up tables; out go tables of results and f
 from radocraft.research.bench._learn import against_reading
 from radocraft.research.bench._linkage import against_linkage
 from radocraft.research.bench._scan import CODES, Codec, against_scan
-from radocraft.research.study._compare import compare
+from radocraft.research.study._claims import Verdict
+from radocraft.research.study._compare import BestPeers, best_peers, compare
 from radocraft.research.study._figures import draw_figures
 from radocraft.research.study._presets import PRESETS, preset_named
 from radocraft.research.study._results import read_results
 from radocraft.research.study._run import run_study
-from radocraft.research.study._summary import SummaryRow, closest_choices, readings, summarise
+from radocraft.research.study._summary import SummaryRow, summarise
 
 __all__ = [
     "CODES",
     "PRESETS",
+    "BestPeers",
     "Codec",
     "SummaryRow",
+    "Verdict",
     "against_linkage",
     "against_reading",
     "against_scan",
-    "closest_choices",
+    "best_peers",
     "compare",
     "draw_figures",
     "preset_named",
     "read_results",
-    "readings",
     "run_study",
     "summarise",
 ]

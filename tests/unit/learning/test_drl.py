@@ -1,13 +1,25 @@
 """The paper's learner: block rados, the closed form, and cross-validation over rados."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, worlds
 
-from radocraft.learning._drl import GAMMAS, block_rados, cross_validate, fit_drl, in_folds, weighted
+from radocraft.learning._drl import (
+    GAMMAS,
+    RadoChoices,
+    Rados,
+    block_rados,
+    cross_validate,
+    fit_drl,
+    in_folds,
+    weighted,
+)
 from radocraft.learning._fit import Layout
+from radocraft.learning._losses import m_loss
 
 
 @given(world=worlds("G", rows=(8, 40)), min_rows=st.integers(1, 4))
@@ -47,7 +59,7 @@ def scores_by_hand(rados: np.ndarray, layout: Layout, seed: int) -> list[float]:
 def test_cross_validation_over_rados_equals_its_definition(world, seed):
     blocks = world.blocks()
     layout, rados = Layout.of(blocks), block_rados(blocks)
-    tuning = cross_validate(in_folds(blocks, seed), layout)
+    tuning = cross_validate(in_folds(blocks, seed), layout.private_mask)
     np.testing.assert_allclose(tuning.scores, scores_by_hand(rados, layout, seed), rtol=1e-6)
     assert tuning.chosen == GAMMAS[int(np.argmin(tuning.scores))]
 
@@ -55,11 +67,33 @@ def test_cross_validation_over_rados_equals_its_definition(world, seed):
 @given(world=worlds(rows=(8, 30)))
 def test_regularisation_is_1_on_shared_and_gamma_on_private_columns(world):
     layout = Layout.of(world.blocks())
-    diagonal = np.diag(weighted(layout, 100.0))
+    diagonal = np.diag(weighted(layout.private_mask, 100.0))
     private = np.zeros(layout.size, dtype=bool)
     for where in layout.private:
         private[where] = True
     np.testing.assert_array_equal(diagonal, np.where(private, 100.0, 1.0))
+
+
+@given(world=worlds(rows=(6, 9), shared=(1, 2)), gamma=st.sampled_from(GAMMAS))
+def test_loss_of_sums_is_the_m_loss_over_all_subsets(world, gamma):
+    blocks = world.blocks()
+    rados, penalty = block_rados(blocks), weighted(Layout.of(blocks).private_mask, gamma)
+    theta = Rados.of(rados).minimiser(penalty)
+    subsets = [
+        sum(some, np.zeros(len(theta))) for count in range(rados.shape[1] + 1) for some in combinations(rados.T, count)
+    ]
+    expected = m_loss(np.array(subsets), theta, np.zeros_like(penalty), 0)
+    assert Rados.of(rados).loss_of_sums(theta) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+@given(world=worlds(rows=(8, 40), shared=(1, 3)))
+def test_gamma_scale_is_columns_rows_or_rows_by_mean_block(world):
+    blocks = world.blocks()
+    rados, rows, count = Rados.of(block_rados(blocks)), blocks.counters.sum(), len(blocks)
+    for scale, factor in (("columns", count), ("rows", rows), ("mean-block", rows**2 / count)):
+        theta = np.linalg.solve(rados.gram + factor * np.eye(len(rados.sum)), rados.sum)
+        fit = fit_drl(blocks, "identity", choices=RadoChoices(gamma_scale=scale))
+        np.testing.assert_allclose(fit.theta, theta, rtol=1e-6, atol=1e-9)
 
 
 def test_both_ways_to_regularise(two_labels_only):

@@ -14,14 +14,27 @@ from radocraft.arrays import Floats, Ints
 from radocraft.demo import Scaling
 from radocraft.learning import auc, error_rate
 from radocraft.research.study._domains import Columns, Table, load_table
-from radocraft.research.study._methods import Algorithms, Choices, Encoding, Fold, GammaGrid, Rows, run_fold
+from radocraft.research.study._methods import (
+    Algorithms,
+    Choices,
+    Encoding,
+    Fold,
+    GammaGrid,
+    GammaScale,
+    RadoScore,
+    Rows,
+    run_fold,
+)
 from radocraft.research.study._metrics import calibration_error, delta, paired_p, reliability, share_beaten
 from radocraft.research.study._scenarios import (
     Corrupted,
+    FeatureOrder,
     FeatureSplit,
     Scenario,
     Setting,
+    Shareable,
     agree_edges,
+    are_binnable,
     code_shared,
     deal,
     split_features,
@@ -35,10 +48,11 @@ class Cell:
     """Every setting of one cell; each is a column of the results.
 
     ``domain``, ``binarisation`` and ``columns`` are explained in `domains`,
-    ``peers`` to ``seed`` in `scenarios.Scenario`, ``scaling`` to ``noise`` in
-    `methods.Choices`. ``grouped`` keeps copies of a row, and all rows of one
-    mouse, in the same fold. ``algorithms`` is ``all``, or ``peers`` (each peer and
-    the oracle only), or ``linkage`` (all, and the entity-resolution pipeline).
+    ``peers`` to ``seed``, ``feature_order`` and ``shareable`` in `Scenario`, ``scaling``
+    to ``noise``, ``rado_score`` and ``gamma_scale`` in `Choices`. ``grouped`` keeps copies
+    of a row, and all rows of one mouse, in the same fold. ``algorithms`` is ``all``, or
+    ``peers`` (each peer and the oracle only), or ``paper`` (these and DRL), or ``linkage``
+    (all, and the entity-resolution pipeline).
     """
 
     domain: str
@@ -61,6 +75,10 @@ class Cell:
     min_rows: int = 1
     noise: float = 0.0
     algorithms: Algorithms = "all"
+    rado_score: RadoScore = "drawn"
+    gamma_scale: GammaScale = "columns"
+    feature_order: FeatureOrder = "per-domain"
+    shareable: Shareable = "any"
 
     @property
     def scenario(self) -> Scenario:
@@ -74,12 +92,23 @@ class Cell:
             corrupted=self.corrupted,
             corruption=self.corruption,
             seed=self.seed,
+            feature_order=self.feature_order,
+            shareable=self.shareable,
         )
 
     @property
     def choices(self) -> Choices:
         """How it is modelled."""
-        return Choices(self.scaling, self.intercept, self.encoding, self.gammas, self.min_rows, self.noise)
+        return Choices(
+            self.scaling,
+            self.intercept,
+            self.encoding,
+            self.gammas,
+            self.min_rows,
+            self.noise,
+            self.rado_score,
+            self.gamma_scale,
+        )
 
 
 def run_cell(cell: Cell) -> list[Record]:
@@ -89,7 +118,7 @@ def run_cell(cell: Cell) -> list[Record]:
     --------
     >>> records = run_cell(Cell("wine", peers=2, shared=1, binarisation="class-2", folds=3))  # doctest: +SKIP
     >>> {record["algorithm"] for record in records}  # doctest: +SKIP
-    {'drl', 'drl-identity', 'matching', 'oracle', 'peer', 'zip'}
+    {'drl', 'drl-identity', 'majority', 'matching', 'oracle', 'peer', 'zip'}
     """
     start = perf_counter()
     with threadpool_limits(1):
@@ -145,7 +174,8 @@ def _cross_validate(cell: Cell) -> Outcomes:
 def folds_of(cell: Cell) -> Iterator[Fold]:
     """The folds of a cell, dealt to its peers."""
     table = load_table(cell.domain, cell.binarisation, cell.columns)
-    split = split_features(len(table.columns), cell.scenario)
+    binnable = are_binnable(table.features, cell.bins) if cell.shareable == "binnable" else None
+    split = split_features(len(table.columns), cell.scenario, binnable)
     for number, (train, test) in enumerate(split_rows(table, cell)):
         yield make_fold(table, split, cell, rows=(train, test), number=number)
 

@@ -4,7 +4,8 @@ The paper does not say how it made two classes of many, nor which columns it
 kept. Each choice has a name here:
 
 binarisation
-    which rows are positive; the first of a domain is its default.
+    which rows are positive; the first of a domain is its default. ``class-mean``
+    are those whose class, a number, is above its mean.
 columns
     ``plain``: the features of the file that are not constant. ``paper``: the
     same, but for steelplates with the six other fault columns as features,
@@ -40,7 +41,7 @@ _MOUSE = 15
 
 @dataclass(frozen=True)
 class Rule:
-    """Rows whose ``column`` holds ``value``, or at least ``least``, are positive."""
+    """Rows whose ``column`` holds ``value``, or at least ``least``, are positive; else those above its mean."""
 
     column: str
     value: str | int | None = None
@@ -95,13 +96,14 @@ class Table:
 
 _FAULTS = ("Pastry", "Z_Scratch", "K_Scatch", "Stains", "Dirtiness", "Bumps", "Other_Faults")
 _CLAVES = ("class_neutral", "class_reverse", "class_forward", "class_incoherent")
-_QUALITY = {"six-or-more": Rule("class", least=6), "seven-or-more": Rule("class", least=7)}
+_MEAN = {"class-mean": Rule("class")}
+_QUALITY = {"six-or-more": Rule("class", least=6), "seven-or-more": Rule("class", least=7), **_MEAN}
 _ALL = (
     Domain(
         "wine",
         178,
         ("class",),
-        {"class-2": Rule("class", 2), "class-1": Rule("class", 1), "class-3": Rule("class", 3)},
+        {"class-2": Rule("class", 2), "class-1": Rule("class", 1), "class-3": Rule("class", 3), **_MEAN},
         (2, 8),
         (1, 4),
         0.07,
@@ -140,13 +142,13 @@ _ALL = (
         "statlog",
         4435,
         ("class",),
-        {f"class-{value}": Rule("class", value) for value in (1, 2, 3, 4, 5, 7)},
+        {**{f"class-{value}": Rule("class", value) for value in (1, 2, 3, 4, 5, 7)}, **_MEAN},
         (2, 30),
         (1, 5),
         0.05,
     ),
     Domain("winewhite", 4898, ("class",), _QUALITY, (2, 7), (1, 4), 0.32),
-    Domain("page", 5473, ("class",), {"text": Rule("class", 1)}, (2, 6), (1, 4), 0.21),
+    Domain("page", 5473, ("class",), {"text": Rule("class", 1), **_MEAN}, (2, 6), (1, 4), 0.21),
     Domain(
         "firmteacher",
         10800,
@@ -229,7 +231,12 @@ def read_csv(path: Path) -> pa.Table:
 
 def _labels(raw: pa.Table, rule: Rule) -> Ints:
     column = raw.column(rule.column)
-    positive = pc.equal(column, rule.value) if rule.least is None else pc.greater_equal(column, rule.least)
+    if rule.value is not None:
+        positive = pc.equal(column, rule.value)
+    elif rule.least is not None:
+        positive = pc.greater_equal(column, rule.least)
+    else:
+        positive = pc.greater(column, pc.mean(column))
     return np.where(positive.to_numpy(), 1, -1).astype(np.int64)
 
 

@@ -26,11 +26,13 @@ from radocraft.demo import (
     units_of,
     zip_rows,
 )
+from radocraft.errors import StudyError
 from radocraft.gate import Noise, Policy, release
 from radocraft.learning import (
     DEFAULT_CAUTION,
     Blocks,
     Population,
+    RadoChoices,
     Ridge,
     complete,
     describe,
@@ -39,12 +41,15 @@ from radocraft.learning import (
     merge_cells,
 )
 from radocraft.research.study._linkage import link_rows
+from radocraft.research.study._rados import Encode, StandardCodes, craft_rados
 from radocraft.research.study._scenarios import Edges
 from radocraft.rows import craft_rows
 
-Encoding = Literal["one-hot", "ordinal"]
+Encoding = Literal["one-hot", "ordinal", "ordinal-standard"]
 GammaGrid = Literal["paper", "fine"]
-Algorithms = Literal["all", "peers", "linkage"]
+Algorithms = Literal["all", "paper", "peers", "linkage"]
+RadoScore = Literal["drawn", "all-sums"]
+GammaScale = Literal["columns", "rows", "mean-block"]
 
 CAUTIONS = (0.0, 0.25, 0.5, 1.0)
 
@@ -59,7 +64,8 @@ class Choices:
         Of private features: ``standard`` (mean 0, deviation 1, each peer from
         its own rows), ``min-max`` (0 to 1), ``none``.
     intercept, encoding
-        Whether the model has a constant; shared features one-hot or ordinal.
+        Whether the model has a constant; shared features one-hot, ordinal (codes from -1 to 1), or
+        ordinal-standard (codes of mean 0 and deviation 1; the paper's algorithms only).
     gammas
         What the baselines choose from: the paper's three values, or seventeen
         from 1e-6 to 100, which is a stronger baseline.
@@ -67,6 +73,8 @@ class Choices:
         The fewest rows in a cell that leaves a peer; 1 is no limit.
     noise
         How much noise every sum carries, as a share of its sampling error; none if 0.
+    rado_score, gamma_scale
+        How DRL is tuned and regularised; see `RadoChoices`.
     """
 
     scaling: Scaling = "standard"
@@ -75,6 +83,13 @@ class Choices:
     gammas: GammaGrid = "paper"
     min_rows: int = 1
     noise: float = 0.0
+    rado_score: RadoScore = "drawn"
+    gamma_scale: GammaScale = "columns"
+
+    @property
+    def of_rados(self) -> RadoChoices:
+        """Those of DRL."""
+        return RadoChoices(self.rado_score, self.gamma_scale)
 
 
 @dataclass(frozen=True)
@@ -115,38 +130,69 @@ class Scored:
 
 
 def run_fold(fold: Fold, algorithms: Algorithms = "all", seed: int = 0) -> Iterator[Scored]:
-    """Every algorithm on one fold; ``peers`` stops after the oracle, ``linkage`` (two peers) adds entity resolution."""
-    contract = agree_contract(fold)
-    yield from score_peers(fold, contract, seed)
-    test = contract.encode_shared(fold.test.codes)
-    oracle = _ridge(fold, contract.encode_shared(fold.train.codes), fold.train.values, fold.train.labels, seed)
+    """Every algorithm on one fold.
+
+    ``peers`` stops after the oracle, ``paper`` adds DRL alone, ``linkage`` (two peers) entity resolution to all.
+    """
+    encode = encoder(fold, algorithms)
+    test = encode(fold.test.codes)
+    commoner = 1.0 if fold.train.labels.sum() > 0 else -1.0
+    yield Scored("majority", np.full(len(test), commoner))
+    yield from score_peers(fold, encode, seed)
+    oracle = _ridge(fold, encode(fold.train.codes), fold.train.values, fold.train.labels, seed)
     yield Scored("oracle", oracle.scores(test, fold.test.values))
-    if algorithms == "peers":
+    if algorithms == "paper":
+        yield from score_drl(fold, encode, seed)
+    if algorithms in ("paper", "peers"):
         return
     zipped = zip_rows(fold.tables)
-    paired = _ridge(fold, contract.encode_shared(zipped.codes), zipped.values, zipped.labels, seed)
+    paired = _ridge(fold, encode(zipped.codes), zipped.values, zipped.labels, seed)
     yield Scored("zip", paired.scores(test, fold.test.values))
-    yield from score_ours(fold, contract, seed)
+    yield from score_ours(fold, agree_contract(fold), seed)
     if algorithms == "linkage":
         linked = link_rows(fold.tables, seed)
-        model = _ridge(fold, contract.encode_shared(linked.codes), linked.values, linked.labels, seed)
+        model = _ridge(fold, encode(linked.codes), linked.values, linked.labels, seed)
         yield Scored("splink", model.scores(test, fold.test.values))
 
 
-def score_peers(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:
+def encoder(fold: Fold, algorithms: Algorithms) -> Encode:
+    """How codes become numbers."""
+    if fold.choices.encoding != "ordinal-standard":
+        return agree_contract(fold).encode_shared
+    if algorithms not in ("paper", "peers"):
+        raise StudyError(
+            "The encoding 'ordinal-standard' is for the paper's own algorithms, since no contract knows it. "
+            "Take algorithms = 'paper' or 'peers', or another encoding."
+        )
+    return StandardCodes.of(fold.train.codes, np.array([len(cuts) + 1 for cuts in fold.edges]))
+
+
+def score_peers(fold: Fold, encode: Encode, seed: int) -> Iterator[Scored]:
     """Each peer alone: ridge on its own table."""
-    test = contract.encode_shared(fold.test.codes)
+    test = encode(fold.test.codes)
     for at, (table, where) in enumerate(zip(fold.tables, fold.columns, strict=True)):
-        alone = _ridge(fold, contract.encode_shared(table.codes), table.values, table.labels, seed)
+        alone = _ridge(fold, encode(table.codes), table.values, table.labels, seed)
         yield Scored("peer", alone.scores(test, fold.test.values[:, where]), peer=at + 1)
+
+
+def score_drl(fold: Fold, encode: Encode, seed: int) -> Iterator[Scored]:
+    """The paper's DRL on exact block rados."""
+    choices = fold.choices
+    rados = craft_rados(fold.tables, encode, scaling=choices.scaling, intercept=choices.intercept)
+    units = zip(*(units_of(table.values, choices.scaling) for table in fold.tables), strict=True)
+    private = in_units(fold.test.values, *map(np.concatenate, units))
+    constant = [np.ones((len(private), 1))] if choices.intercept else []
+    design = np.hstack([*constant, encode(fold.test.codes), private])
+    for name, theta in rados.fit(choices.of_rados, seed).items():
+        yield Scored(name, design @ theta)
 
 
 def score_ours(fold: Fold, contract: Contract, seed: int) -> Iterator[Scored]:
     """DRL with tuned Gamma and with the identity; expected matching at every caution."""
     blocks = merged_blocks(fold, contract, seed)
     design = design_matrix(blocks, fold.test)
-    for name, fit in (("drl", fit_drl(blocks, "tuned", seed)), ("drl-identity", fit_drl(blocks, "identity", seed))):
-        yield Scored(name, design @ fit.theta)
+    yield Scored("drl", design @ fit_drl(blocks, "tuned", seed, fold.choices.of_rados).theta)
+    yield Scored("drl-identity", design @ fit_drl(blocks, "identity", seed, fold.choices.of_rados).theta)
     known = complete(blocks)
     tuning = generalised_cross_validation(known)
     problem = Ridge(known, tuning.chosen)

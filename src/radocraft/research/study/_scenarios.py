@@ -29,11 +29,13 @@ from typing import Literal
 
 import numpy as np
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, Truths
 from radocraft.demo import PeerTable
 from radocraft.errors import StudyError
 
 Setting = Literal["vertical", "duplicates", "one-peer", "random"]
+FeatureOrder = Literal["per-domain", "per-cell"]
+Shareable = Literal["any", "binnable"]
 Corrupted = Literal["nothing", "signatures", "labels"]
 Edges = tuple[tuple[float, ...], ...]
 
@@ -54,6 +56,12 @@ class Scenario:
         What is wrong at the last peer, and in which share of its rows.
     seed
         Where the random draws start.
+    feature_order
+        Whether features are in one random order for each seed (``per-domain``), so that more shared features are the
+        same ones and more; or drawn anew for every number of peers and of shared features (``per-cell``).
+    shareable
+        Which features may be shared: ``any``, or those that can be cut into that many bins (``binnable``), as far as
+        there are enough of them.
 
     Examples
     --------
@@ -69,6 +77,8 @@ class Scenario:
     corrupted: Corrupted = "nothing"
     corruption: float = 0.0
     seed: int = 0
+    feature_order: FeatureOrder = "per-domain"
+    shareable: Shareable = "any"
 
     def __post_init__(self) -> None:
         if self.peers < 2 or self.shared < 0 or self.bins < 2:
@@ -99,11 +109,11 @@ class FeatureSplit:
     private: tuple[Ints, ...]
 
 
-def split_features(width: int, scenario: Scenario) -> FeatureSplit:
+def split_features(width: int, scenario: Scenario, binnable: Truths | None = None) -> FeatureSplit:
     """Draw the shared features; split the others evenly and at random among the peers.
 
-    One seed is one random order of the features, of which the first are
-    shared: at the same seed, more shared features are the same ones and more.
+    In the random order of the features the first are shared, or the first of the ``binnable`` ones if the scenario
+    says so; see `Scenario`.
 
     Examples
     --------
@@ -116,9 +126,24 @@ def split_features(width: int, scenario: Scenario) -> FeatureSplit:
             f"{width} features, {scenario.shared} of them shared, leave some of {scenario.peers} peers without a "
             "private feature. Take fewer peers or fewer shared features."
         )
-    order = scenario.rng().permutation(width).astype(np.int64)
-    private = np.array_split(order[scenario.shared :], scenario.peers)
-    return FeatureSplit(order[: scenario.shared], tuple(np.sort(part) for part in private))
+    stream = () if scenario.feature_order == "per-domain" else (scenario.peers, scenario.shared)
+    order = scenario.rng(*stream).permutation(width).astype(np.int64)
+    shared = order[: scenario.shared]
+    if binnable is not None and scenario.shareable == "binnable" and binnable.sum() >= scenario.shared:
+        shared = order[binnable[order]][: scenario.shared]
+    private = np.array_split(order[~np.isin(order, shared)], scenario.peers)
+    return FeatureSplit(shared, tuple(np.sort(part) for part in private))
+
+
+def are_binnable(values: Floats, bins: int) -> Truths:
+    """Which columns have enough distinct values to be cut into that many bins.
+
+    Examples
+    --------
+    >>> are_binnable(np.array([[1.0, 0.0], [2.0, 1.0], [3.0, np.nan]]), 3).tolist()
+    [True, False]
+    """
+    return np.array([len(np.unique(column[~np.isnan(column)])) >= bins for column in values.T], dtype=np.bool_)
 
 
 def agree_edges(values: Floats, bins: int) -> Edges:

@@ -28,6 +28,10 @@ _GROUP = (
     "intercept",
     "encoding",
     "gammas",
+    "rado_score",
+    "gamma_scale",
+    "feature_order",
+    "shareable",
     "grouped",
     "min_rows",
     "noise",
@@ -164,54 +168,3 @@ def best_caution(lines: Iterable[SummaryRow], gap: float) -> SummaryRow:
     ours = [line for line in lines if line.algorithm == "matching"]
     near = [line for line in ours if line.oracle_gap <= gap] or ours
     return max(near, key=lambda line: (line.wins / line.cells, -line.oracle_gap))
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One reading of the paper's silent choices, and how close its best peer comes to the paper's."""
-
-    domain: str
-    binarisation: str
-    columns: str
-    scaling: str
-    intercept: bool
-    encoding: str
-    best_peer: float
-    paper: float
-
-    @property
-    def distance(self) -> float:
-        """How far from the paper's figure."""
-        return abs(self.best_peer - self.paper)
-
-
-def readings(records: Iterable[Record]) -> list[Reading]:
-    """The smallest error of a peer among all runs, for every combination of choices (the paper's best-peer column)."""
-    names = ("domain", "binarisation", "columns", "scaling", "intercept", "encoding")
-    found = []
-    for settings, same in _grouped((r for r in records if r["algorithm"] == "oracle"), names):
-        smallest = min(record["best_peer"] for record in same)
-        domain, binarisation, columns, scaling, intercept, encoding = settings
-        found.append(
-            Reading(
-                str(domain),
-                str(binarisation),
-                str(columns),
-                str(scaling),
-                bool(intercept),
-                str(encoding),
-                best_peer=smallest,
-                paper=DOMAINS[str(domain)].best_peer,
-            )
-        )
-    return found
-
-
-def closest_choices(found: Sequence[Reading]) -> list[tuple[tuple[str, bool, str], float]]:
-    """Scaling, intercept and encoding with their mean distance to the paper, each domain at its best binarisation."""
-    distance: dict[tuple[str, bool, str], dict[str, float]] = {}
-    for reading in found:
-        of_choice = distance.setdefault((reading.scaling, reading.intercept, reading.encoding), {})
-        of_choice[reading.domain] = min(reading.distance, of_choice.get(reading.domain, np.inf))
-    means = {choice: float(np.mean([*of_choice.values()])) for choice, of_choice in distance.items()}
-    return sorted(means.items(), key=lambda item: item[1])

@@ -21,7 +21,8 @@ def by_name(records: list[dict]) -> dict[tuple, dict]:
 
 def test_a_cell_has_every_algorithm_and_consistent_measures() -> None:
     records = by_name(run_cell(WINE))
-    assert {name for name, _, _ in records} == {"peer", "oracle", "zip", "drl", "drl-identity", "matching"}
+    expected = {"majority", "peer", "oracle", "zip", "drl", "drl-identity", "matching"}
+    assert {name for name, _, _ in records} == expected
     assert [peer for name, _, peer in records if name == "peer"] == [1, 2, 3]
     peers = [records["peer", None, at]["error"] for at in (1, 2, 3)]
     for record in records.values():
@@ -50,7 +51,7 @@ def test_noise_is_on_what_leaves_the_peers_alone_and_can_be_repeated() -> None:
 
 def test_only_peers() -> None:
     records = run_cell(replace(WINE, algorithms="peers"))
-    assert {record["algorithm"] for record in records} == {"peer", "oracle"}
+    assert {record["algorithm"] for record in records} == {"majority", "peer", "oracle"}
     whole = by_name(run_cell(WINE))
     for record in records:
         assert record["error"] == whole[record["algorithm"], None, record["peer"]]["error"]

@@ -12,7 +12,7 @@ from radocraft.research.study._figures import corruption_figure, draw_figures, o
 from radocraft.research.study._panels import grid_of
 
 pytest.importorskip("matplotlib")
-PAPER = {"scaling": "min-max", "intercept": False, "encoding": "ordinal"}
+PAPER = {"intercept": False, "encoding": "ordinal-standard"}
 
 
 def results() -> list[dict[str, Any]]:

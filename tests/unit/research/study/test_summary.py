@@ -8,7 +8,7 @@ import pytest
 
 from radocraft.errors import StudyError
 from radocraft.research.study._cell import Cell
-from radocraft.research.study._summary import best_caution, closest_choices, merge_seeds, readings, summarise
+from radocraft.research.study._summary import best_caution, merge_seeds, summarise
 
 
 def record(algorithm: str, error: float, **more: Any) -> dict[str, Any]:
@@ -80,17 +80,3 @@ def test_no_results_yet() -> None:
     with pytest.raises(StudyError, match="no finished cell"):
         summarise([])
     assert merge_seeds([]) == []
-
-
-def test_readings_take_the_smallest_peer_error_of_all_runs() -> None:
-    records = [
-        record("oracle", 0.1, best_peer=0.09, scaling="min-max"),
-        record("oracle", 0.1, best_peer=0.08, scaling="min-max", peers=3),
-        record("oracle", 0.1, best_peer=0.5),
-    ]
-    found = {reading.scaling: reading for reading in readings(records)}
-    assert found["min-max"].best_peer == 0.08
-    assert found["min-max"].distance == pytest.approx(0.01)
-    (first, distance), (second, _) = closest_choices(list(found.values()))
-    assert (first[0], second[0]) == ("min-max", "standard")
-    assert distance == pytest.approx(0.01)
