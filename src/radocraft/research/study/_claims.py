@@ -40,7 +40,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """One claim of the paper: a measure of some records, what it must be, and how it is written."""
 
     words: str
@@ -189,77 +189,77 @@ def _size(record: Record) -> tuple[int, int]:
 
 _CELLS_WON = "cells in which DRL beats all peers"
 CLAIMS = (
-    Claim(
+    PaperClaim(
         "In every domain there are (p, dim J) for which DRL beats all peers",
         _domains_won,
         lambda share: share == 1.0,
         "domains with such cells",
     ),
-    Claim(
+    PaperClaim(
         "Wins are almost systematic on page (at least 80 % of cells)",
         _share_won("page"),
         lambda share: share >= _SYSTEMATIC,
         _CELLS_WON,
         best="100 % with Gamma scaled by the mean block; then tuning hurts on firmteacher",
     ),
-    Claim(
+    PaperClaim(
         "Wins are almost systematic on ionosphere (at least 80 %)",
         _share_won("ionosphere"),
         lambda share: share >= _SYSTEMATIC,
         _CELLS_WON,
         best="69 % on average, 100 % under single orders",
     ),
-    Claim(
+    PaperClaim(
         "Wins are almost systematic on steelplates (at least 80 %)",
         _share_won("steelplates"),
         lambda share: share >= _SYSTEMATIC,
         _CELLS_WON,
     ),
-    Claim(
+    PaperClaim(
         "Wins are sparse on phishing (some, less than a third)",
         _share_won("phishing"),
         lambda share: 0 < share < 1 / 3,
         _CELLS_WON,
     ),
-    Claim(
+    PaperClaim(
         "On page, DRL statistically beats all peers in a third to half of the tests",
         _q_on_page,
         lambda share: 0.3 <= share <= 0.55,
         "cells with q >= 0.8",
     ),
-    Claim(
+    PaperClaim(
         "On steelplates the oracle is almost perfect (error below 2 %)",
         _oracle_on_steel,
         lambda error: error < 0.02,
         "error of the oracle",
     ),
-    Claim(
+    PaperClaim(
         "On steelplates the peers are far from it (best peer above 10 %)",
         _peers_on_steel,
         lambda error: error > 0.1,
         "error of the best peer",
     ),
-    Claim(
+    PaperClaim(
         "On steelplates DRL is close to the oracle (less than a third of the peers' gap)",
         _share_of_gap_on_steel,
         lambda share: share < 1 / 3,
         "DRL's gap as a share of the best peer's",
     ),
-    Claim(
+    PaperClaim(
         "On steelplates DRL is at times more than 20 points better than the best peer",
         _least_delta_on_steel,
         lambda delta: delta < -0.20,
         "smallest Δ",
         points=True,
     ),
-    Claim(
+    PaperClaim(
         "Tuning Gamma helps on firmteacher",
         _gain_of_tuning("firmteacher"),
         lambda gain: gain > 0,
         "error with Gamma = Id less that with the tuned one",
         points=True,
     ),
-    Claim(
+    PaperClaim(
         "On mice the dummy Gamma = Id is better than the tuned one",
         _gain_of_tuning("mice"),
         lambda gain: gain < 0,
@@ -267,33 +267,33 @@ CLAIMS = (
         points=True,
         best="in no reading that was tried",
     ),
-    Claim(
+    PaperClaim(
         "On sonar DRL is often not significantly worse than the oracle (half of the cells)",
         _level_on_sonar,
         lambda share: share >= 0.5,
         "cells without a significant difference",
     ),
-    Claim("On sonar DRL at times beats the oracle", _below_the_oracle, lambda share: share > 0, "cells below it"),
-    Claim(
+    PaperClaim("On sonar DRL at times beats the oracle", _below_the_oracle, lambda share: share > 0, "cells below it"),
+    PaperClaim(
         "... but never significantly (at most 1 % of cells)",
         _significantly_below,
         lambda share: share <= 0.01,
         "cells significantly below it",
     ),
-    Claim(
+    PaperClaim(
         "On sonar DRL beats the oracle more often as p_s grows",
         _more_below_with_copies,
         lambda more: more > 0,
         "share of cells at p_s = 0.2 less that at 0",
         points=True,
     ),
-    Claim(
+    PaperClaim(
         "Some peer is always better than a coin",
         _worst_best_peer,
         lambda error: error < 0.5,
         "largest error of a best peer",
     ),
-    Claim(
+    PaperClaim(
         "On ionosphere the number of bins matters little (mean error varies by at most 2 points)",
         _range_over_bins,
         lambda range_: range_ <= _LITTLE,
