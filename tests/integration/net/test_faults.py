@@ -53,7 +53,7 @@ def test_killed_at_ten_random_points(town: World) -> None:
         before, job = town.size("collector"), f"job-{round}"
         places = {peer: port for peer, (_, port) in served.items()} | {"shop": "mailbox"}
         started = time.monotonic()
-        collector = town.collect(places, "--listen", f"127.0.0.1:{free_port()}", job=job)
+        collector = town.collect(places, "--listen", f"127.0.0.1:{free_port()}", "--force", job=job)
         port = town.mailbox_port(collector, before)
         pusher = town.push("shop", port, "--once")
         victim = chance.choice(["bank", "shop", "collector"])
@@ -67,7 +67,7 @@ def test_killed_at_ten_random_points(town: World) -> None:
             pusher = town.push("shop", port, "--once")
         else:
             collector.end(9)
-            collector = town.collect(places, "--listen", f"127.0.0.1:{port}", job=job)
+            collector = town.collect(places, "--listen", f"127.0.0.1:{port}", "--force", job=job)
         assert collector.wait() == 0, town.log("collector", before)
         took = min(took, time.monotonic() - started)
         pusher.end()
