@@ -1,17 +1,18 @@
-"""The default gate against crafting, with ten or more rows a block: python benchmarks/gate.py 500 50000 1000000."""
+"""The default gate beside crafting, with ten or more rows a block: python benchmarks/gate.py 500 50000 1000000."""
 
-import argparse
-import json
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from radocraft.gate._release import release
-from radocraft.research.bench._measure import measure
-from radocraft.research.bench._scan import CODES, contract_of, write_table
-from radocraft.rows._craft import craft
+from craft import CODES, contract_of, write_table
+from measure import measure
+from tables import arguments, seconds, show, size
+
+from radocraft.gate import release
+from radocraft.rows import craft
 
 WIDTH, LEAST = 20, 1_000_000
+HEADS = ("rows", "blocks", "crafted", "crafted and released", "peak memory", "cells that leave")
 
 
 def crafted(path: Path, codes: tuple[int, ...]) -> int:
@@ -24,15 +25,23 @@ def released(path: Path, codes: tuple[int, ...]) -> int:
 
 
 def main() -> None:
-    wanted = argparse.ArgumentParser(description=__doc__)
-    wanted.add_argument("blocks", nargs="*", type=int, default=list(CODES), help="500, 50000 or 1000000")
-    for blocks in wanted.parse_args().blocks:
-        with tempfile.TemporaryDirectory() as folder:
+    parser = arguments(__doc__)
+    parser.add_argument("blocks", nargs="*", type=int, default=list(CODES), choices=list(CODES), help="how many blocks")
+    given = parser.parse_args()
+    found = []
+    for blocks in given.blocks:
+        with TemporaryDirectory() as folder:
             path, codes = Path(folder) / "t.parquet", CODES[blocks]
             rows = max(LEAST, 10 * blocks)
             write_table(path, rows, WIDTH, codes)
-            costs = {work.__name__: asdict(measure(work, path, codes)) for work in (crafted, released)}
-        print(json.dumps({"blocks": blocks, "rows": rows, "columns": WIDTH, **costs}, indent=1))
+            found.append((rows, blocks, measure(crafted, path, codes), measure(released, path, codes)))
+    names = ("rows", "blocks", "crafted", "released")
+    figures = [dict(zip(names, (rows, blocks, asdict(a), asdict(b)), strict=True)) for rows, blocks, a, b in found]
+    lines = [
+        (f"{rows:,}", f"{a.result:,}", seconds(a.cpu), seconds(b.cpu), size(b.peak), f"{b.result:,}")
+        for rows, _, a, b in found
+    ]
+    show(given, figures, HEADS, lines)
 
 
 if __name__ == "__main__":

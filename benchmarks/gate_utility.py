@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from tables import arguments, show_lines
 from threadpoolctl import threadpool_limits
 
 from radocraft import Policy, release
@@ -66,12 +68,12 @@ def place(record: dict[str, object]) -> tuple[object, ...]:
     return tuple(record[name] for name in ("domain", "peers", "shared", "seed"))
 
 
-def main() -> None:
-    """Print one line per policy."""
+def compared() -> Iterator[str]:
+    """One line per policy."""
     cells = [cell for cell in PRESETS["grid44"].cells if cell.min_rows == 1]
     oracle = oracles(cells)
-    print(f"| policy | cells won of 44 at caution {CAUTIONS} | points above the oracle | median epsilon |")
-    print("|---|---|---|---|")
+    yield f"| policy | cells won of 44 at caution {CAUTIONS} | points above the oracle | median epsilon |"
+    yield "|---|---|---|---|"
     for name, policy in POLICIES.items():
         margins, spent = defaultdict(list), []
         for cell in cells:
@@ -83,9 +85,9 @@ def main() -> None:
         means = np.array([np.mean(seeds, axis=0) for seeds in margins.values()])
         wins, gap = (means[:, 0] < -1e-12).sum(axis=0), 100 * means[:, 1].mean(axis=0)
         won, off = ", ".join(map(str, wins)), ", ".join(f"{value:.2f}" for value in gap)
-        print(f"| {name} | {won} | {off} | {np.median(spent):.0f} |", flush=True)
+        yield f"| {name} | {won} | {off} | {np.median(spent):.0f} |"
 
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        show_lines(arguments(__doc__).parse_args(), compared())

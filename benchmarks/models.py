@@ -15,13 +15,17 @@ Needs RADOCRAFT_DATA. Every figure is printed as Markdown.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pyarrow as pa
+from tables import arguments, markdown, records
 from threadpoolctl import threadpool_limits
 
 from radocraft import Contract, Part, Policy, learn, recalibrate, share, share_counts
@@ -61,10 +65,7 @@ def fitted(fold: Fold, caution: float = 0.25) -> tuple[Blocks, Fit]:
 
 
 def print_table(title: str, head: list[str], lines: list[list[str]]) -> None:
-    print(f"\n{title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
-    for line in lines:
-        print(f"| {' | '.join(line)} |")
-    sys.stdout.flush()
+    print(f"\n{title}\n\n{markdown(head, lines)}", flush=True)
 
 
 def estimates() -> None:
@@ -424,7 +425,18 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "strengths": strengths,
 }
 
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        for name in sys.argv[1:] or SECTIONS:
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS], default=[*SECTIONS], help="which tables")
+    given = parser.parse_args()
+    printed = StringIO()
+    with threadpool_limits(1), redirect_stdout(printed if given.as_json else sys.stdout):
+        for name in given.sections:
             SECTIONS[name]()
+    if given.as_json:
+        print(json.dumps(records(printed.getvalue()), indent=1))
+
+
+if __name__ == "__main__":
+    main()

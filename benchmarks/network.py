@@ -5,10 +5,8 @@ without TLS to a reader that drops it; ``stream`` is our stream, which also writ
 ``whole`` is all a collector does until the part counts as arrived. Each is run three times, in turn.
 """
 
-import json
 import multiprocessing
 import shutil
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -20,6 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.flight as fl
+from measure import measure
+from tables import arguments, show
 
 from radocraft.contract._columns import summed_columns
 from radocraft.contract._contract import Contract
@@ -36,10 +36,10 @@ from radocraft.net._members import Member
 from radocraft.net._messages import Answer, Fetch, Request
 from radocraft.net._peer import PeerNode
 from radocraft.parts._part import Part
-from radocraft.research.bench._measure import measure
 from radocraft.sums._cells import Cells, assemble, encoded_sums
 
 COLUMNS = 100
+NAMES = {"plain": "plain Flight, no TLS", "stream": "our stream", "whole": "until the part counts as arrived"}
 ROUNDS = 3
 
 
@@ -155,48 +155,45 @@ def receive_whole(folder: Path, megabytes: int, port: int, number: int) -> float
 
 
 def main() -> None:
-    megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    parser = arguments(__doc__)
+    parser.add_argument("megabytes", nargs="?", type=int, default=500, help="about how large the part is")
+    given = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     try:
-        measure(write_part, megabytes, folder / "part.parquet")
+        measure(write_part, given.megabytes, folder / "part.parquet")
         init_authority(folder / "authority")
         issue(folder / "authority", "collector", folder / "collector")
         issue(folder / "authority", "bank", folder / "bank", trust=("collector",))
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
         sender = multiprocessing.get_context("spawn").Process(
-            target=send, args=(folder, megabytes, theirs), daemon=True
+            target=send, args=(folder, given.megabytes, theirs), daemon=True
         )
         sender.start()
         plain, secured = ours.recv()
-        size = (folder / "part.parquet").stat().st_size / 1e6
+        megabytes = (folder / "part.parquet").stat().st_size / 1e6
         taken: dict[str, list[float]] = {"plain": [], "stream": [], "whole": []}
         peaks: dict[str, list[float]] = {"plain": [], "stream": [], "whole": []}
         for at in range(ROUNDS):
             for name, cost in (
                 ("plain", measure(receive_plain, plain)),
-                ("stream", measure(receive_stream, folder, megabytes, secured, at)),
-                ("whole", measure(receive_whole, folder, megabytes, secured, at)),
+                ("stream", measure(receive_stream, folder, given.megabytes, secured, at)),
+                ("whole", measure(receive_whole, folder, given.megabytes, secured, at)),
             ):
                 taken[name].append(cost.result)
                 peaks[name].append(cost.peak / 1e6)
-                print(
-                    f"{name}: {cost.result:.2f} s, {size / cost.result:.0f} MB/s, {cost.peak / 1e6:.0f} MB", flush=True
-                )
             for path in [*folder.glob("stream-*"), *folder.glob("whole-*/*.parquet")]:
                 path.unlink()
         ours.send("done")
         sender.join()
-        speed = {name: size / median(seconds) for name, seconds in taken.items()}
-        found = {
-            "megabytes": round(size),
-            "speed": {name: round(value) for name, value in speed.items()},
-            "stream_of_plain": round(speed["stream"] / speed["plain"], 3),
-            "whole_of_plain": round(speed["whole"] / speed["plain"], 3),
-            "peak_megabytes": {name: round(max(values)) for name, values in peaks.items()},
-        }
-        print(json.dumps(found, indent=1))
     finally:
         shutil.rmtree(folder)
+    speed = {name: megabytes / median(times) for name, times in taken.items()}
+    figures = {"megabytes": megabytes, "megabytes a second": speed, "seconds": taken, "peak megabytes": peaks}
+    lines = [
+        (NAMES[name], f"{speed[name]:.0f} MB/s", f"{speed[name] / speed['plain']:.2f}", f"{max(peaks[name]):.0f} MB")
+        for name in taken
+    ]
+    show(given, figures, (f"{megabytes:.0f} MB", "speed", "of a plain stream", "peak memory"), lines)
 
 
 if __name__ == "__main__":

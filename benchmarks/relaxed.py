@@ -13,7 +13,6 @@ One process, one BLAS thread. Domains come from RADOCRAFT_DATA.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -23,6 +22,7 @@ import pyarrow as pa
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold
+from tables import arguments, show_lines
 from threadpoolctl import threadpool_limits
 
 from radocraft.arrays import Floats, Ints
@@ -338,12 +338,11 @@ def main() -> None:
         "own-labels": own_labels,
         "made-up": made_up,
     }
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("what", choices=[*runs])
-    asked = parser.parse_args()
+    given = parser.parse_args()
     with threadpool_limits(1):
-        for line in runs[asked.what]():
-            print(line, flush=True)
+        show_lines(given, runs[given.what]())
 
 
 if __name__ == "__main__":

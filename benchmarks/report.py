@@ -6,7 +6,6 @@ Needs Chromium and Playwright, as the browser tests do. The model is made up: 20
 50,000 blocks of three shared features.
 """
 
-import json
 import shutil
 import tempfile
 import time
@@ -15,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from playwright.sync_api import sync_playwright
+from tables import arguments, seconds, show, size
 
 from radocraft import Contract, Model, learn, share
-from radocraft.model._fields import BlockTable, Coefficient
-from radocraft.pages._report import write_report
+from radocraft.model import BlockTable, Coefficient
+from radocraft.pages import write_report
 
 FEATURES, BLOCKS, CODES = 200, 50_000, 29
 
@@ -54,11 +54,12 @@ def large_model() -> Model:
 
 
 def main() -> None:
+    given = arguments(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         path = Path(folder) / "report.html"
         model = large_model()
         start = time.perf_counter()
-        size = write_report(model, path)
+        written = write_report(model, path)
         made = time.perf_counter() - start
         browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
@@ -67,7 +68,9 @@ def main() -> None:
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
         opened = time.perf_counter() - start
         browser.close()
-    print(json.dumps({"bytes": size, "seconds to write": round(made, 2), "seconds to open": round(opened, 2)}))
+    figures = {"features": FEATURES, "blocks": BLOCKS, "bytes": written, "written": made, "opened": opened}
+    row = (str(FEATURES), f"{BLOCKS:,}", size(written), seconds(made), seconds(opened))
+    show(given, figures, ("features", "blocks", "the file", "written in", "open in Chromium in"), [row])
 
 
 if __name__ == "__main__":

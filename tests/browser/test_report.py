@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from benchmarks.report import BLOCKS, FEATURES, large_model
+from report import BLOCKS, FEATURES, large_model
 from tests.browser.conftest import Open
 from tests.unit.pages.models import learned, renamed
 

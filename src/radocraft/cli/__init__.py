@@ -1,4 +1,8 @@
-"""The command line: one file per command, each a thin shell over a public function of the library."""
+"""The command line: one file per command, each a thin shell over a public function of the library.
+
+In come arguments and files; out go tables for people, or JSON, and an exit code. `_commands` lists all commands, and
+a command's file is loaded only when it is called.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from radocraft.cli._commands import Commands
 from radocraft.cli._terminal import fail, fail_usage, interruption, is_misuse, out
 from radocraft.errors import RadocraftError
 from radocraft.files import __version__
+
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="radocraft",

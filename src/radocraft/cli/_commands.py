@@ -73,7 +73,6 @@ COMMANDS = {
     "identity": Entry("identity", NETWORK, "Who you are on the network: certificates and tokens."),
     "peer": Entry("peer", NETWORK, "A peer on the network: it answers requests by its own policy."),
     "study": Entry("study", RESEARCH, "The paper's experiments: run them, sum them up, draw them, compare."),
-    "bench": Entry("bench", RESEARCH, "What crafting and learning cost on this machine."),
 }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -13,7 +14,7 @@ from rich.table import Table
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.errors import FileError
 from radocraft.gate import epsilon_of
-from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Limits, Line, Withheld
+from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Line, Withheld
 
 
 def ledger(
@@ -34,8 +35,14 @@ def ledger(
         known = ", ".join(sorted({entry.table for entry in history.leaving()})) or "none"
         raise FileError(f"Nothing of '{table}' is in the ledger '{file}'. Its tables: {known}.")
     if as_json:
-        answer = {"ledger": str(file), "head": history.head, "lines": [_line(line, history) for line in lines]}
-        print_json({**answer, "tables": {name: _remaining(name, history) for name in _tables(lines)}})
+        remaining = {name: _remaining(name, history) for name in _tables(lines)}
+        answer = {
+            "ledger": str(file),
+            "head": history.head,
+            "lines": [asdict(_entry(line, history)) for line in lines],
+            "tables": {name: budget and asdict(budget) for name, budget in remaining.items()},
+        }
+        print_json(answer)
         return
     for name in _tables(lines):
         _print_table(name, [line for line in lines if line.entry.table == name], history)
@@ -49,14 +56,14 @@ def _tables(lines: list[Line]) -> list[str]:
 def _print_table(name: str, lines: list[Line], history: History) -> None:
     grid = Table("when (UTC)", "what", "contract", "rows", "epsilon", "state", title=name, title_justify="left")
     for line in lines:
-        fact = _line(line, history)
-        cost = "exact" if fact["epsilon"] is None else "given again" if fact["rho"] == 0 else f"{fact['epsilon']:.3g}"
-        state = fact["state"] + (f" ({fact['decided_by']}: {fact['reason']})" if fact["decided_by"] else "")
+        entry = _entry(line, history)
+        cost = "exact" if entry.epsilon is None else "given again" if entry.rho == 0 else f"{entry.epsilon:.3g}"
+        state = entry.state + (f" ({entry.decided_by}: {entry.reason})" if entry.decided_by else "")
         grid.add_row(
             _left(line, history).strftime("%Y-%m-%d %H:%M"),
-            fact["what"],
-            fact["contract"],
-            "" if fact["rows"] is None else f"{fact['rows']:,}",
+            entry.what,
+            entry.contract,
+            "" if entry.rows is None else f"{entry.rows:,}",
             cost,
             state,
         )
@@ -65,70 +72,96 @@ def _print_table(name: str, lines: list[Line], history: History) -> None:
     if remaining is None:
         out.print("Exact sums left; there is no budget.")
     else:
-        out.print(f"Spent: {remaining['spent']}. Remains: {remaining['remains']}.")
+        out.print(f"Spent: {remaining.spent}. Remains: {remaining.remains}.")
     out.print()
 
 
-def _line(line: Line, history: History) -> dict[str, Any]:
-    """A line for machines; salt, mark and units are the peer's own business."""
+@dataclass(frozen=True)
+class LedgerRow:
+    """A line of the ledger as it is shown; salt, mark and units are the peer's own business."""
+
+    number: int
+    time: str
+    what: str
+    table: str
+    peer: str
+    contract: str
+    fingerprint: str
+    rho: float | None
+    epsilon: float | None
+    delta: float | None
+    job: str | None
+    rows: int | None
+    cells: int | None
+    policy: str | None
+    state: str
+    decided_by: str | None
+    decided_at: str | None
+    reason: str | None
+    file: str | None
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What was spent of a table and what remains, by the policy of its last release."""
+
+    releases: int
+    rho: float | None
+    spent: str
+    remains: str
+    share: float | None
+
+
+def _entry(line: Line, history: History) -> LedgerRow:
     entry = line.entry
     assert not isinstance(entry, Decision)
+    leaving = entry if isinstance(entry, Leaving) else None
+    decision = history.decision_on(leaving.proposal) if leaving and leaving.proposal else None
     delta = None if entry.limits is None else entry.limits.delta
-    common = {
-        "number": line.number,
-        "time": line.time.isoformat(),
-        "what": entry.what,
-        "table": entry.table,
-        "peer": entry.peer,
-        "contract": entry.contract,
-        "fingerprint": entry.fingerprint,
-        "rho": entry.rho,
-        "epsilon": None if entry.rho is None or delta is None else epsilon_of(entry.rho, delta),
-        "delta": delta,
-        "job": entry.job,
-    }
-    return common | (_withheld(entry) if isinstance(entry, Withheld) else _leaving(entry, line, history))
-
-
-def _withheld(entry: Withheld) -> dict[str, Any]:
-    """Of what noise let nobody have."""
-    nothing = dict.fromkeys(("rows", "cells", "policy", "decided_by", "decided_at", "file"))
-    return {**nothing, "state": "withheld", "reason": entry.reason}
-
-
-def _leaving(entry: Leaving, line: Line, history: History) -> dict[str, Any]:
-    """Of what left, or waits."""
-    decision = history.decision_on(entry.proposal) if entry.proposal else None
-    return {
-        "rows": entry.rows,
-        "cells": entry.cells,
-        "policy": entry.policy,
-        "state": history.stage_of(entry),
-        "decided_by": decision.name if decision else None,
-        "decided_at": _left(line, history).isoformat() if decision else None,
-        "reason": decision.reason if decision else None,
-        "file": entry.file,
-    }
+    return LedgerRow(
+        number=line.number,
+        time=line.time.isoformat(),
+        what=entry.what,
+        table=entry.table,
+        peer=entry.peer,
+        contract=entry.contract,
+        fingerprint=entry.fingerprint,
+        rho=entry.rho,
+        epsilon=None if entry.rho is None or delta is None else epsilon_of(entry.rho, delta),
+        delta=delta,
+        job=entry.job,
+        rows=leaving.rows if leaving else None,
+        cells=leaving.cells if leaving else None,
+        policy=leaving.policy if leaving else None,
+        state=history.stage_of(leaving) if leaving else "withheld",
+        decided_by=decision.name if decision else None,
+        decided_at=_left(line, history).isoformat() if decision else None,
+        reason=entry.reason if isinstance(entry, Withheld) else decision.reason if decision else None,
+        file=leaving.file if leaving else None,
+    )
 
 
 def _left(line: Line, history: History) -> datetime:
     """When it left: when it was decided on, if somebody had to."""
     proposal = getattr(line.entry, "proposal", None)
-    decisions = (one for one in history.lines if isinstance(one.entry, Decision) and one.entry.proposal == proposal)
+    decisions = (other for other in history.lines if _decides(other, proposal))
     return next(decisions, line).time
 
 
-def _remaining(table: str, history: History) -> dict[str, Any] | None:
-    """What was spent of a table and what remains, by the policy of its last release."""
+def _decides(line: Line, proposal: str | None) -> bool:
+    return isinstance(line.entry, Decision) and line.entry.proposal == proposal
+
+
+def _remaining(table: str, history: History) -> Remaining | None:
     entries = [line.entry for line in history.lines if not isinstance(line.entry, Decision)]
-    limits: list[Limits] = [one.limits for one in entries if one.table == table and one.limits is not None]
+    limits = [entry.limits for entry in entries if entry.table == table and entry.limits is not None]
     if not limits:
         return None
     budget = Budget.of(history, table, limits[-1])
-    return {
-        "releases": budget.releases,
-        "rho": budget.spend.rho if math.isfinite(budget.spend.rho) else None,
-        "spent": budget.spent,
-        "remains": budget.remains,
-        "share": budget.share if math.isfinite(budget.share) else None,
-    }
+    return Remaining(
+        releases=budget.releases,
+        rho=budget.spend.rho if math.isfinite(budget.spend.rho) else None,
+        spent=budget.spent,
+        remains=budget.remains,
+        share=budget.share if math.isfinite(budget.share) else None,
+    )

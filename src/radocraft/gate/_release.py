@@ -29,6 +29,7 @@ from radocraft.gate._levels import TOTAL, Terms
 from radocraft.gate._noise import Noise
 from radocraft.gate._policy import Policy
 from radocraft.gate._rolling import coarsened, rolled_up
+from radocraft.gate._shared_sums import with_shared
 from radocraft.gate._signatures import Counted, Signatures, check_labels, count_agreed, count_labels, count_open, fitted
 from radocraft.gate._words import describe_epsilon
 from radocraft.sums import (
@@ -39,11 +40,7 @@ from radocraft.sums import (
     Levels,
     ScoreCells,
     Tally,
-    assemble,
     constant_features,
-    encoded_sums,
-    hidden_sums,
-    of_label,
 )
 from radocraft.sums import standardise as in_model_units
 
@@ -355,61 +352,6 @@ def noisy(exact: Floats, sd: float, noise: Noise) -> Floats:
     """
     step = 2.0 ** max(0.0, np.floor(np.log2(sd / _FINE)))
     out: Floats = step * np.floor((exact + noise.draw(exact.shape, sd)) / step + 0.5)
-    return out
-
-
-def with_shared(cells: Cells, contract: Contract, counted: Counted, group: Ints) -> Cells:
-    """The cells with sums of the shared columns, and moments with them, as far as noisy counts tell.
-
-    A cell's rows are spread over the signatures in it as their counts, none below zero.
-    Inside a cell, hidden codes are taken to be unrelated to private columns and to
-    each other.
-    """
-    likely = np.maximum(counted.counts, 0.0) + 1e-9
-    likely *= (cells.rows / np.bincount(group, likely))[group]
-    shared = add_up(encoded_sums(contract, counted.codes, likely), group, len(cells.rows))
-    squares = add_up(encoded_sums(contract, counted.codes, likely, power=2), group, len(cells.rows))
-    if (counted.codes == ROLLED).any():
-        shared, squares = (
-            csr_array(one + _spread(one, cells, contract, counted, likely=likely, group=group))
-            for one in (shared, squares)
-        )
-    cells = replace(cells, shared=shared)
-    hidden = hidden_evenly(cells, contract, squares)
-    return replace(cells, by_label=assemble(contract, cells, cells.by_label, hidden))
-
-
-def _spread(
-    known: csr_array, cells: Cells, contract: Contract, counted: Counted, *, likely: Floats, group: Ints
-) -> csr_array:
-    """Sums over rows whose code was not counted: as over all others with their label."""
-    widths = [len(shared.encoded) for shared in contract.shared]
-    lacking = np.column_stack(
-        [np.bincount(group, likely * column, len(cells.rows)) for column in (counted.codes == ROLLED).T]
-    )
-    out = np.zeros(known.shape)
-    for label in np.unique(cells.labels):
-        own = cells.labels == label
-        seen = np.maximum(cells.rows[own].sum() - lacking[own].sum(axis=0), 1.0)
-        mean = np.asarray(known[np.flatnonzero(own)].sum(axis=0)).ravel() / np.repeat(seen, widths)
-        out[own] = np.repeat(lacking[own], widths, axis=1) * mean
-    return csr_array(out)
-
-
-def hidden_evenly(cells: Cells, contract: Contract, squares: csr_array) -> Floats:
-    """By label, products of hidden shared columns with the private ones and each other, as if unrelated in a cell."""
-    sums, which = hidden_sums(contract, cells), of_label(contract, cells.peer, cells.labels)
-    inside = hidden_sums(contract, replace(cells, shared=squares))
-    feature = np.repeat(np.arange(len(contract.shared)), [len(shared.encoded) for shared in contract.shared])
-    width, size = len(cells.columns), len(feature)
-    out = np.zeros((len(cells.by_label), size, width + size))
-    for at, moments in enumerate(out):
-        own = np.flatnonzero(which == at)
-        share = csr_array(sums[own] / cells.rows[own, None])
-        moments[:, :width] = share.T @ cells.sums[own]
-        between = (share.T @ sums[own]).toarray()
-        within = np.diag(np.asarray(inside[own].sum(axis=0)).ravel())
-        moments[:, width:] = np.where(feature[:, None] == feature, within, between)
     return out
 
 

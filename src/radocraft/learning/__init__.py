@@ -9,8 +9,7 @@ from radocraft.learning._blocks import Blocks, merge_cells
 from radocraft.learning._completion import complete
 from radocraft.learning._differences import CHANCE
 from radocraft.learning._drl import RadoChoices, Rados, choose_gamma, fit_drl
-from radocraft.learning._learn import learn, learn_columns
-from radocraft.learning._linked import LinkedRows, fit_linked
+from radocraft.learning._learn import learn
 from radocraft.learning._matching import DEFAULT_CAUTION, Ridge, describe, fit_matching, generalised_cross_validation
 from radocraft.learning._metrics import auc, error_rate
 from radocraft.learning._population import RARE, Population, tenths
@@ -22,7 +21,6 @@ __all__ = [
     "RARE",
     "Advice",
     "Blocks",
-    "LinkedRows",
     "Population",
     "RadoChoices",
     "Rados",
@@ -35,12 +33,10 @@ __all__ = [
     "describe",
     "error_rate",
     "fit_drl",
-    "fit_linked",
     "fit_matching",
     "generalised_cross_validation",
     "leanest",
     "learn",
-    "learn_columns",
     "merge_cells",
     "recalibrate",
     "tenths",

@@ -27,15 +27,7 @@ from radocraft.model._fields import (
 from radocraft.model._model import Model, load_column_model, load_model, predict
 from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._score_words import absences, weights_in_words
-from radocraft.model._scores import (
-    ExpectedQuality,
-    HeadWeights,
-    Relation,
-    ScoreModel,
-    ScoreOutlook,
-    gain_of,
-    predict_scores,
-)
+from radocraft.model._scores import ExpectedQuality, HeadWeights, Relation, ScoreModel, ScoreOutlook, gain_of
 from radocraft.model._scoring import Scores
 from radocraft.model._shares import bin_width, check_single, contributions, identity
 
@@ -76,7 +68,6 @@ __all__ = [
     "number",
     "plain",
     "predict",
-    "predict_scores",
     "sentence",
     "weights_in_words",
     "write_joined",

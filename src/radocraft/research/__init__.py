@@ -1,11 +1,8 @@
-"""The paper's experiments, rerun and carried on (`study`), and what things cost (`bench`). No product code imports it.
+"""The paper's experiments, rerun and carried on. No product code imports it.
 
-In come the paper's data sets and made-up tables; out go tables of results and figures.
+In come the paper's data sets; out go tables of results and figures.
 """
 
-from radocraft.research.bench._learn import against_reading
-from radocraft.research.bench._linkage import against_linkage
-from radocraft.research.bench._scan import CODES, Codec, against_scan
 from radocraft.research.study._claims import Verdict
 from radocraft.research.study._compare import BestPeers, best_peers, compare
 from radocraft.research.study._figures import draw_figures
@@ -15,15 +12,10 @@ from radocraft.research.study._run import run_study
 from radocraft.research.study._summary import SummaryRow, summarise
 
 __all__ = [
-    "CODES",
     "PRESETS",
     "BestPeers",
-    "Codec",
     "SummaryRow",
     "Verdict",
-    "against_linkage",
-    "against_reading",
-    "against_scan",
     "best_peers",
     "compare",
     "draw_figures",

@@ -3,36 +3,28 @@
 In come a peer's table and a contract; out goes a tally, which stays at the peer. Rows stay where they are.
 """
 
-from radocraft.rows._checks import check_labels, check_read, check_rows, listed
+from radocraft.rows._checks import check_labels, listed
 from radocraft.rows._columns import read_columns
-from radocraft.rows._craft import block_totals, craft, craft_rows
-from radocraft.rows._encoding import Reader
+from radocraft.rows._craft import craft, craft_rows
 from radocraft.rows._labelling import label_rows
 from radocraft.rows._profile import profile
 from radocraft.rows._scored import ScoredRows
 from radocraft.rows._scorer import Scorer
 from radocraft.rows._scoring_rows import score_rows
-from radocraft.rows._shift import Shift, guess_shift
 from radocraft.rows._view import View, checked_batches, shared_view
 from radocraft.rows.engines._base import ROWS, Source
 from radocraft.rows.engines._opening import open_source
 
 __all__ = [
     "ROWS",
-    "Reader",
     "ScoredRows",
     "Scorer",
-    "Shift",
     "Source",
     "View",
-    "block_totals",
     "check_labels",
-    "check_read",
-    "check_rows",
     "checked_batches",
     "craft",
     "craft_rows",
-    "guess_shift",
     "label_rows",
     "listed",
     "open_source",

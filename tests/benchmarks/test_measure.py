@@ -3,8 +3,7 @@
 import time
 
 import numpy as np
-
-from radocraft.research.bench._measure import measure
+from measure import measure
 
 
 def take_room(megabytes: int) -> int:

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from radocraft.research.bench._growth import growth, growth_of
+from growth import growth, growth_of
 
 
 def test_growth_is_the_exponent() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from radocraft.research.bench._linkage import against_linkage
+from linkage import against_linkage
 
 
 def test_learning_beside_zip(tmp_path: Path) -> None:
