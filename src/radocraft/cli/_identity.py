@@ -10,7 +10,7 @@ from rich.table import Table
 
 from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, out, print_json
-from radocraft.net import Identity, adopt, digest, init_authority, issue, revoke, rotate
+from radocraft.net import Identity, adopt, init_authority, issue, revoke, rotate
 
 app = typer.Typer(help="Who you are on the network: certificates and tokens.", no_args_is_help=True)
 
@@ -72,7 +72,7 @@ def adopt_one(
     _print(identity, as_json, "Made")
     if not as_json:
         out.print("Those it talks to add this to their members.toml:")
-        out.print(f'["{identity.name}"]\ntoken = "sha256:{digest(identity.token)}"')
+        out.print(f'["{identity.name}"]\ntoken = "sha256:{identity.token_digest}"')
 
 
 @app.command()

@@ -28,6 +28,7 @@ from radocraft.gate._account import Spend, epsilon_of, rho_of
 from radocraft.gate._levels import TOTAL, Terms
 from radocraft.gate._noise import Noise
 from radocraft.gate._policy import Policy
+from radocraft.gate._remarks import check_number, constant_features, remarks, unseen
 from radocraft.gate._rolling import coarsened, rolled_up
 from radocraft.gate._shared_sums import with_shared
 from radocraft.gate._signatures import Counted, Signatures, check_labels, count_agreed, count_labels, count_open, fitted
@@ -40,15 +41,12 @@ from radocraft.sums import (
     Levels,
     ScoreCells,
     Tally,
-    constant_features,
 )
 from radocraft.sums import standardise as in_model_units
 
 _CLEAR = 1.0
 _FINE = 2048.0
 _OPEN_SHARE = 0.1
-_FULL = 0.9
-_VARIES = 4.0
 
 
 Numbers = TypeVar("Numbers", Cells, ScoreCells)
@@ -327,23 +325,6 @@ def refusals_cost(spend: Spend) -> Iterator[None]:
         raise
 
 
-def check_number(cells: Cells, contract: Contract) -> None:
-    """A numeric label must vary, as far as noise lets tell; of ``cells``, moments are of the private columns alone."""
-    name = contract.label.column
-    if not isinstance(contract.label, Number) or name not in cells.columns:
-        return
-    at, levels = cells.columns.index(name), cells.levels
-    mean = float(cells.sums[:, at].sum()) / cells.total
-    variance = float(cells.moments[at, at]) / cells.total - mean**2
-    off_moment = levels.moments * len(cells.by_label) ** 0.5
-    off_mean = 2.0 * abs(mean) * levels.sums * len(cells.rows) ** 0.5
-    if variance < _VARIES * float(np.hypot(off_moment, off_mean)) / cells.total:
-        raise OneClass(
-            f"The label '{name}' is the same in all rows at '{cells.peer}', or its variance does not stand out of the "
-            "noise. Check [label] in the contract, or give more rows."
-        )
-
-
 def noisy(exact: Floats, sd: float, noise: Noise) -> Floats:
     """Whole numbers with noise, rounded to steps that are small beside it.
 
@@ -353,25 +334,3 @@ def noisy(exact: Floats, sd: float, noise: Noise) -> Floats:
     step = 2.0 ** max(0.0, np.floor(np.log2(sd / _FINE)))
     out: Floats = step * np.floor((exact + noise.draw(exact.shape, sd)) / step + 0.5)
     return out
-
-
-def remarks(cells: Cells, contract: Contract) -> tuple[str, ...]:
-    """What the noisy numbers show to be odd."""
-    said = list(unseen(cells, contract))
-    share = cells.levels.moments * 2.0 * len(cells.columns) ** 0.5 / cells.total
-    if share > 0.1:
-        said.append("the noise is more than a tenth of a column's variance: expect a weak model from this few rows")
-    return tuple(said)
-
-
-def unseen(cells: Cells, contract: Contract) -> tuple[str, ...]:
-    """Shared features of which nearly no row has an agreed category."""
-    sums, start, out = np.asarray(cells.shared.sum(axis=0)).ravel(), 0, []
-    for shared in contract.shared:
-        own = sums[start : start + len(shared.encoded)]
-        if shared.categories is not None and shared.encoding == "one-hot" and own[-1] > _FULL * cells.total:
-            out.append(
-                f"nearly no row has an agreed category of '{shared.name}': compare the spelling with the contract"
-            )
-        start += len(shared.encoded)
-    return tuple(out)

@@ -22,7 +22,7 @@ import numpy as np
 from radocraft.arrays import Floats
 from radocraft.errors import LearnError
 from radocraft.learning._virtual import Merged
-from radocraft.sums import CLIP_GROUP, ScoreCells, group_shares
+from radocraft.sums import CLIP_GROUP, ScoreCells
 
 PRIOR = (0.3, 0.25)
 """Mean and deviation of the correlation of two peers' scores before anything is measured."""
@@ -123,3 +123,8 @@ def coarser(cells: ScoreCells, label: int, groups: int) -> ScoreCells:
     noise = cells.levels.groups[label] * (len(sums) / groups) ** 0.5
     levels = replace(cells.levels, groups=(*cells.levels.groups[:label], noise, *cells.levels.groups[label + 1 :]))
     return replace(cells, groups=(*cells.groups[:label], added, *cells.groups[label + 1 :]), levels=levels)
+
+
+def group_shares(values: int, groups: int) -> Floats:
+    """Share of a key's values in each group (value modulo groups)."""
+    return np.asarray(np.bincount(np.arange(values) % groups, minlength=groups) / values)

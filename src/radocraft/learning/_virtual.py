@@ -17,14 +17,16 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
+from scipy.special import logit
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
-from radocraft.sums import TOP, ScoreCells, locate, smoothed_log_odds
+from radocraft.sums import TOP, ScoreCells, locate
 
 _FEWEST, _MOST, _TIMES = 6_000, 30_000, 4.0
 _LEAST_EIGENVALUE = 0.03
 _TRACE = 0.01
+_PRIOR_LOG_ODDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -130,3 +132,14 @@ def positive(correlation: Floats) -> Floats:
     values, vectors = np.linalg.eigh(correlation)
     full = (vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T
     return np.asarray(full / np.sqrt(np.outer(np.diag(full), np.diag(full))))
+
+
+def smoothed_log_odds(rows: Floats, noise: float) -> Floats:
+    """Log-odds of the second label by signature from rows (2, signatures), drawn to the base rate.
+
+    As many rows of the base rate are added as the noise in a count is worth, and two more.
+    """
+    total, base = rows.sum(axis=0), rows[1].sum() / rows.sum()
+    prior = _PRIOR_LOG_ODDS + noise**2 / np.maximum(total, 1.0)
+    share = (rows[1] + prior * base) / (total + prior)
+    return np.asarray(logit(np.clip(share, 1e-4, 1.0 - 1e-4)))

@@ -11,7 +11,7 @@ from radocraft.net._chunks import sha256_of
 from radocraft.net._collection import Wanted
 from radocraft.net._collector import Collector
 from radocraft.net._doctor import examine
-from radocraft.net._identity import Identity, adopt, digest
+from radocraft.net._identity import Identity, adopt
 from radocraft.net._members import Member
 from radocraft.net._metrics import serve_metrics
 from radocraft.net._peer import PeerNode
@@ -25,7 +25,6 @@ __all__ = [
     "Pusher",
     "Wanted",
     "adopt",
-    "digest",
     "examine",
     "init_authority",
     "issue",

@@ -118,6 +118,11 @@ class Identity:
         """Whom we talk to, by name."""
         return read_members(self.folder / "members.toml")
 
+    @property
+    def token_digest(self) -> str:
+        """The hash of our token, which others keep."""
+        return digest(self.token)
+
     def days_left(self) -> float:
         """Days until the certificate expires."""
         return (self.certificate.not_valid_after_utc - datetime.now(UTC)).total_seconds() / 86_400

@@ -31,9 +31,10 @@ from radocraft.arrays import Floats, Ints, number_rows, one_thread
 from radocraft.contract import ANY_LABEL, Boolean, Categorical, Contract, Numeric, Spline, moment_labels, summed_columns
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.parts._footer import WORDS, refused
+from radocraft.parts._hidden import hidden_columns
 from radocraft.parts._metadata import LARGEST
 from radocraft.parts._sign import check_signature
-from radocraft.sums import ROLLED, Bounds, Cells, hidden_columns, hidden_sums, of_label
+from radocraft.sums import ROLLED, Bounds, Cells, hidden_sums, of_label
 
 _SDS = 6.0
 _CLOSE = 1e-9

@@ -48,6 +48,7 @@ from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.files import __version__, writing
 from radocraft.parts._check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts._footer import KEY, WORDS, Opened, opened, refused
+from radocraft.parts._hidden import hidden_columns, taken_apart
 from radocraft.parts._metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label, unpack_private
 from radocraft.parts._scores import (
     ScoreTables,
@@ -59,7 +60,7 @@ from radocraft.parts._scores import (
 )
 from radocraft.parts._sign import sign
 from radocraft.parts._table import codes_of, labels_of, matrix_of, places_of, present_of, shared_sums_of, tabulate
-from radocraft.sums import UNIT, Cells, Levels, ScoreCells, assemble, hidden_columns, taken_apart
+from radocraft.sums import UNIT, Cells, Levels, ScoreCells, assemble
 
 if TYPE_CHECKING:
     from radocraft.gate import Policy, Release

@@ -16,7 +16,7 @@ from radocraft.arrays import Floats, Ints, Truths
 from radocraft.sums import TOP
 
 RAW_TOP = 8.0
-_STEPS, _SETTLED = 100, 1e-10
+_STEPS, _CONVERGED = 100, 1e-10
 _FINE = 1024.0
 _BINS = 10
 
@@ -61,7 +61,7 @@ def _newton(raw: Floats, positive: Truths) -> tuple[float, float]:
     for _ in range(_STEPS):
         z = design @ theta
         now = float((np.logaddexp(0.0, z) - target * z).sum())
-        if loss - now <= _SETTLED * max(now, 1.0) and np.isfinite(loss):
+        if loss - now <= _CONVERGED * max(now, 1.0) and np.isfinite(loss):
             break
         loss, p = now, expit(z)
         weight = np.maximum(p * (1.0 - p), 1e-9)

@@ -36,11 +36,11 @@ from radocraft.errors import ContractMismatch
 from radocraft.progress import Progress, quiet
 from radocraft.rows._craft import craft, relabelled
 from radocraft.rows._ranking import Ranking
-from radocraft.sums import Cells, Tally, by_label, label_differences, match_sums, overlap, proportions, standardise
+from radocraft.sums import Cells, Tally, guess_by_label, standardise
 
 ALPHA = 0.01
 ROUNDS = 20
-_SETTLED = 1e-6
+_CONVERGED = 1e-6
 _UNSURE = 0.02
 
 
@@ -57,7 +57,7 @@ class OwnLabels:
     losses
         Eq. 9 after every round.
     certainty
-        How far proportions could be trusted, from 0 to 1; see `adjusted`.
+        How far proportions could be trusted, from 0 to 1; see `LabelDifferences`.
     note
         What a reader of the part has to know.
     """
@@ -97,11 +97,7 @@ def label_rows(
     check_route(contract, peer, holders)
     exact = craft(data, contract, peer, bounds=None, progress=progress)
     own = standardise(exact, contract)
-    held = tuple(holders)
-    overlaps = [overlap(own, cells) for cells in held]
-    shares = proportions(held, overlaps, contract.label.codes)
-    differences = label_differences(own, shares, list(zip(held, overlaps, strict=True)), contract.label.codes)
-    guessed = by_label(own, shares, match_sums(own, shares, differences.contrasts), contract.label.codes)
+    guessed, shares, certainty = guess_by_label(own, tuple(holders), contract.label.codes)
     theta, losses, tally = solve(guessed, own.moments)[0], [], exact
     positives = whole_counts(own.rows * shares[:, 1])
     for at in range(ROUNDS):
@@ -110,10 +106,10 @@ def label_rows(
         tally = relabelled(exact, data, contract, ranking)
         theta, loss = solve(standardise(tally, contract), own.moments)
         losses.append(loss)
-        if at and losses[-2] - loss <= _SETTLED * losses[-2]:
+        if at and losses[-2] - loss <= _CONVERGED * losses[-2]:
             break
     names = ", ".join(cells.peer for cells in holders)
-    return OwnLabels(tally, ranking, tuple(losses), differences.certainty, _note(names, differences.certainty))
+    return OwnLabels(tally, ranking, tuple(losses), certainty, _note(names, certainty))
 
 
 def check_route(contract: Contract, peer: str, holders: Sequence[Cells]) -> None:

@@ -10,18 +10,14 @@ from radocraft.sums._cells import (
     Cells,
     Levels,
     assemble,
-    constant_features,
     encoded_sums,
-    hidden_columns,
     hidden_sums,
     locate,
     of_label,
     standardise,
-    taken_apart,
 )
-from radocraft.sums._label_differences import label_differences
 from radocraft.sums._pieces import Bound, Piece, Range
-from radocraft.sums._proportions import Method, by_label, match_sums, overlap, proportions, with_labels
+from radocraft.sums._proportions import Method, guess_by_label, with_labels
 from radocraft.sums._scores import (
     BINS,
     CLIP_GROUP,
@@ -36,8 +32,6 @@ from radocraft.sums._scores import (
     cell_deviations,
     cell_means,
     count_groups,
-    group_shares,
-    smoothed_log_odds,
 )
 from radocraft.sums._tally import Tally
 
@@ -65,23 +59,14 @@ __all__ = [
     "Tally",
     "assemble",
     "base_log_odds",
-    "by_label",
     "cell_deviations",
     "cell_means",
-    "constant_features",
     "count_groups",
     "encoded_sums",
-    "group_shares",
-    "hidden_columns",
+    "guess_by_label",
     "hidden_sums",
-    "label_differences",
     "locate",
-    "match_sums",
     "of_label",
-    "overlap",
-    "proportions",
-    "smoothed_log_odds",
     "standardise",
-    "taken_apart",
     "with_labels",
 ]

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 
-from radocraft.arrays import Floats, Ints, Truths, add_up, first_of_each, number_rows
+from radocraft.arrays import Floats, Ints, add_up, first_of_each, number_rows
 from radocraft.contract import Column, Constants, Contract, moment_labels, summed_columns
 from radocraft.sums._tally import Tally
 
@@ -204,26 +204,6 @@ def assemble(contract: Contract, cells: Summed, private: Floats, hidden: Floats)
     return out
 
 
-def taken_apart(contract: Contract, cells: Cells) -> tuple[Floats, Floats]:
-    """What `assemble` was given: the moments of private columns and of hidden shared ones, by label."""
-    width, shared = len(cells.columns), len(contract.shared_columns)
-    private = cells.by_label[:, :width, :width]
-    known = assemble(contract, cells, private, np.zeros((len(private), shared, width + shared)))
-    return private, (cells.by_label - known)[:, width : width + shared, : width + shared]
-
-
-def hidden_columns(contract: Contract, cells: Summed) -> list[Ints]:
-    """For each of the `moment_labels`, the shared columns whose feature some of its cells hide."""
-    which = of_label(contract, cells.peer, cells.labels)
-    labels = range(len(moment_labels(contract, cells.peer)))
-    return [_columns_of(contract, (cells.codes[which == at] == ROLLED).any(axis=0)) for at in labels]
-
-
-def _columns_of(contract: Contract, features: Truths) -> Ints:
-    widths = [len(shared.encoded) for shared in contract.shared]
-    return np.flatnonzero(np.repeat(features, widths)).astype(np.int64)
-
-
 def hidden_sums(contract: Contract, cells: Summed) -> csr_array:
     """Sums of the shared columns by cell where the cell hides the code, nothing elsewhere."""
     place = coo_array(cells.shared)
@@ -292,14 +272,3 @@ def centre_and_scale(tally: Tally, columns: tuple[Column, ...]) -> tuple[Floats,
         if column.centre is not None and column.scale is not None:
             centre[at], scale[at] = column.centre, column.scale
     return centre, scale
-
-
-def constant_features(cells: Cells, contract: Contract) -> list[str]:
-    """Private features with one value throughout: they carry nothing, and their weights will be 0."""
-    width, total = len(cells.columns), cells.total
-    mean = cells.moments[:width, -1] / total
-    variance = np.diag(cells.moments)[:width] / total - mean**2
-    varying = variance > _CONSTANT * np.maximum(mean**2, _CONSTANT)
-    columns = summed_columns(contract, cells.peer)
-    alive = {column.feature for column, varies in zip(columns, varying, strict=True) if varies}
-    return sorted({column.feature for column in columns} - alive)

@@ -77,6 +77,15 @@ def with_labels(cells: tuple[Cells, ...], contract: Contract, method: Method = "
     return tuple(out)
 
 
+def guess_by_label(peer: Cells, holders: tuple[Cells, ...], codes: tuple[int, ...]) -> tuple[Cells, Floats, float]:
+    """A peer's cells by label as proportions have it, the share of each label in each, and how certain that is."""
+    overlaps = [overlap(peer, cells) for cells in holders]
+    shares = proportions(holders, overlaps, codes)
+    differences = label_differences(peer, shares, list(zip(holders, overlaps, strict=True)), codes)
+    guessed = by_label(peer, shares, match_sums(peer, shares, differences.contrasts), codes)
+    return guessed, shares, differences.certainty
+
+
 def overlap(peer: Cells, held: Cells) -> csr_array:
     """What share of each cell of a holder of the label (rows) lies in each cell of a peer without it (columns).
 

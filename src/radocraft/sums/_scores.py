@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logit
 
 from radocraft.arrays import Floats, Ints, Numbers
 
@@ -32,7 +31,7 @@ _POSITIVE = np.array([0.0, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 4.0])
 EDGES = np.concatenate([-_POSITIVE[:0:-1], _POSITIVE])
 """Edges of the bins of residuals."""
 BINS = len(EDGES) - 1
-_PRIOR_ROWS, _PRIOR_SPREADS, _PRIOR_LOG_ODDS = 3.0, 10.0, 2.0
+_PRIOR_ROWS, _PRIOR_SPREADS = 3.0, 10.0
 _LEAST_SPREAD, _TYPICAL, _NORMAL = 0.03, 0.5, 1.25  # a normal deviation is 1.25 mean absolute residuals
 _LEAST_NOISE = 0.1
 _FLOOR, _FLOOR_EXACT = 0.3, 0.1
@@ -166,19 +165,3 @@ def count_groups(rows: float, values: int) -> int:
         return values
     groups = 2 ** (most.bit_length() - 1) if most else 0
     return groups if groups >= _FEWEST_GROUPS else 0
-
-
-def group_shares(values: int, groups: int) -> Floats:
-    """Share of a key's values in each group (value modulo groups)."""
-    return np.asarray(np.bincount(np.arange(values) % groups, minlength=groups) / values)
-
-
-def smoothed_log_odds(rows: Floats, noise: float) -> Floats:
-    """Log-odds of the second label by signature from rows (2, signatures), drawn to the base rate.
-
-    As many rows of the base rate are added as the noise in a count is worth, and two more.
-    """
-    total, base = rows.sum(axis=0), rows[1].sum() / rows.sum()
-    prior = _PRIOR_LOG_ODDS + noise**2 / np.maximum(total, 1.0)
-    share = (rows[1] + prior * base) / (total + prior)
-    return np.asarray(logit(np.clip(share, 1e-4, 1.0 - 1e-4)))

@@ -14,8 +14,9 @@ from radocraft.contract._features import Boolean, Categorical
 from radocraft.gate._account import Spend
 from radocraft.gate._policy import Policy
 from radocraft.gate._release import Release
+from radocraft.parts._hidden import hidden_columns
 from radocraft.sums._bounds import Bounds
-from radocraft.sums._cells import ROLLED, Cells, Levels, assemble, hidden_columns, of_label
+from radocraft.sums._cells import ROLLED, Cells, Levels, assemble, of_label
 
 CONTRACT = """
 name = "risk"
