@@ -20,7 +20,7 @@ from radocraft.files import writing
 from radocraft.learning import learn as learn_model
 from radocraft.learning import recalibrate
 from radocraft.model import Model, ScoreModel, check_single, identity, load_column_model, load_model
-from radocraft.net import Collector, Identity, Wanted, serve_metrics, sha256_of
+from radocraft.net import Collector, Identity, Wanted, serve_metrics
 from radocraft.parts import Histograms
 
 _MAILBOX = "mailbox"
@@ -117,7 +117,7 @@ def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Le
     def learn(files: dict[str, Path]) -> Model:
         return recalibrate(model, [Histograms.load(file) for file in files.values()])
 
-    return Wanted(contract, check, sha256_of(path)), learn
+    return Wanted.scores(contract, path, check), learn
 
 
 def _learned(collector: Collector, learn: Learn, files: dict[str, Path]) -> Model | ScoreModel:
@@ -125,9 +125,7 @@ def _learned(collector: Collector, learn: Learn, files: dict[str, Path]) -> Mode
     kept = collector.collection.model
     if not kept.exists():
         learn(files).save(kept)
-    digest = sha256_of(kept)
-    if not any((line["kind"], line.get("sha256")) == ("learned", digest) for line in collector.audit.chain.entries()):
-        collector.audit.note("learned", sha256=digest, peers=sorted(files))
+    collector.note_learned(files)
     return load_model(kept)
 
 

@@ -17,7 +17,7 @@ What this promises speaks of the scores: a row also moved the model that scored 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -43,9 +43,6 @@ from radocraft.sums import (
     UNIT,
     ScoreCells,
     ScoreLevels,
-    base_log_odds,
-    cell_deviations,
-    cell_means,
     count_groups,
 )
 
@@ -290,23 +287,16 @@ class _Tables:
         first = first_of_each(number)
         cell = number[given.which * given.count + given.signatures]
         rows = np.maximum(np.rint(np.bincount(number, counts)), 1.0)
-        which = np.searchsorted(given.known, labels[first])
-        centre = base_log_odds(np.bincount(which, rows, 2))
-        sums = self.summed(cell, (given.scores - centre) / UNIT, CLIP_SUM, len(first), levels.sums)
-        off = given.scores - cell_means(which, rows, sums, centre, levels.sums)[cell]
-        spreads = self.summed(cell, np.abs(off) / UNIT, CLIP_SPREAD, len(first), levels.spreads)
-        residual = off / cell_deviations(which, rows, spreads, levels.spreads)[cell]
-        return ScoreCells(
-            given.peer,
-            codes[first],
-            labels[first],
-            rows,
-            sums,
-            spreads,
-            counts.reshape(2, -1),
-            self.histogram(residual),
-            tuple(self.grouped(residual, label, groups[label]) for label in (0, 1)),
-            levels,
+        cells = ScoreCells(given.peer, codes[first], labels[first], rows, counts=counts.reshape(2, -1), levels=levels)
+        centred = (given.scores - cells.centre) / UNIT
+        cells = replace(cells, sums=self.summed(cell, centred, CLIP_SUM, len(first), levels.sums))
+        off = given.scores - cells.means[cell]
+        cells = replace(cells, spreads=self.summed(cell, np.abs(off) / UNIT, CLIP_SPREAD, len(first), levels.spreads))
+        residual = off / cells.deviations[cell]
+        return replace(
+            cells,
+            histogram=self.histogram(residual),
+            groups=tuple(self.grouped(residual, label, groups[label]) for label in (0, 1)),
         )
 
     def histogram(self, residual: Floats) -> Floats:

@@ -6,7 +6,7 @@ alone; out go those lines again, and the sums of what they spent.
 
 from radocraft.ledger._budget import Budget
 from radocraft.ledger._chain import Chain
-from radocraft.ledger._history import History, Stage, mark_of
+from radocraft.ledger._history import History, Stage
 from radocraft.ledger._ledger import Ledger
 from radocraft.ledger._lines import Decision, Leaving, Limits, Line, Verdict, What, Withheld
 
@@ -23,5 +23,4 @@ __all__ = [
     "Verdict",
     "What",
     "Withheld",
-    "mark_of",
 ]

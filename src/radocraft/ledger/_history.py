@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from typing import Literal
 
 from radocraft.gate import Spend
 from radocraft.ledger._chain import FIRST
-from radocraft.ledger._lines import Decision, Leaving, Line, Withheld
+from radocraft.ledger._lines import Decision, Leaving, Line, Withheld, mark_of
 
 Stage = Literal["waiting", "refused", "released"]
 
@@ -92,14 +90,3 @@ class History:
             if (entry.peer, entry.fingerprint) == (peer, fingerprint) and entry.rho is not None and entry.constants:
                 return entry.constants
         return None
-
-
-def mark_of(digest: str, salt: str) -> str:
-    """By which a release is recognised: of use to nobody without the salt.
-
-    Examples
-    --------
-    >>> mark_of("5a" * 32, "00" * 32)[:16]
-    '9238ecf5737f959a'
-    """
-    return hmac.new(bytes.fromhex(salt), digest.encode(), hashlib.sha256).hexdigest()

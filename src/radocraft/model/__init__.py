@@ -28,7 +28,6 @@ from radocraft.model._model import Model, load_column_model, load_model, predict
 from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._score_words import absences, weights_in_words
 from radocraft.model._scores import ExpectedQuality, HeadWeights, Relation, ScoreModel, ScoreOutlook, gain_of
-from radocraft.model._scoring import Scores
 from radocraft.model._shares import bin_width, check_single, contributions, identity
 
 __all__ = [
@@ -51,7 +50,6 @@ __all__ = [
     "Reliability",
     "ScoreModel",
     "ScoreOutlook",
-    "Scores",
     "Seen",
     "Tuning",
     "Validation",

@@ -7,7 +7,6 @@ of a connection), then `_jobs` (what a peer does with a request), `_peer` and `_
 """
 
 from radocraft.net._authority import init_authority, issue, revoke, rotate
-from radocraft.net._chunks import sha256_of
 from radocraft.net._collection import Wanted
 from radocraft.net._collector import Collector
 from radocraft.net._doctor import examine
@@ -31,5 +30,4 @@ __all__ = [
     "revoke",
     "rotate",
     "serve_metrics",
-    "sha256_of",
 ]

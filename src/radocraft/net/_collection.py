@@ -53,6 +53,11 @@ class Wanted:
     model: str | None = None
 
     @classmethod
+    def scores(cls, contract: Contract, model: Path, check: Callable[[Path, str], None]) -> Wanted:
+        """The second round: from each peer counts of its share of the scores of the model in this file."""
+        return cls(contract, check, sha256_of(model))
+
+    @classmethod
     def parts(cls, contract: Contract) -> Wanted:
         """The first round: a part of each, checked whole, one at a time: what learning would refuse never arrives."""
         turn = Lock()

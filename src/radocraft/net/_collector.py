@@ -8,7 +8,7 @@ start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from radocraft.errors import ContractMismatch, NetworkError, PolicyRefusal, Rado
 from radocraft.net._audit import Audit
 from radocraft.net._authentication import Authenticator
 from radocraft.net._channel import Channel, Interrupted, Pauses
+from radocraft.net._chunks import sha256_of
 from radocraft.net._collection import Collection, Wanted
 from radocraft.net._identity import Identity
 from radocraft.net._mailbox import Mailbox
@@ -144,6 +145,12 @@ class Collector:
         if failed:
             raise _named(failed, self.collection.wanted.kind)
         return {peer: self.collection.file(peer) for peer in self._places}
+
+    def note_learned(self, files: Iterable[str]) -> None:
+        """Write into the log that the model of the job was learned from the files of these peers."""
+        digest = sha256_of(self.collection.model)
+        if not any((line["kind"], line.get("sha256")) == ("learned", digest) for line in self.audit.chain.entries()):
+            self.audit.note("learned", sha256=digest, peers=sorted(files))
 
     def give_back(self, linger: timedelta = timedelta(minutes=1)) -> dict[str, str]:
         """Send the model of the job to the peers that may have it; gives the reason for each that lacks it still."""

@@ -25,7 +25,7 @@ from radocraft.contract import Contract
 from radocraft.errors import AwaitsReview, FileError, PolicyRefusal, RadocraftError
 from radocraft.files import check_apart, check_free, check_place, flush, writing
 from radocraft.gate import Policy, Spend
-from radocraft.ledger import History, Leaving, Ledger, Limits, Stage, Withheld, mark_of
+from radocraft.ledger import History, Leaving, Ledger, Limits, Stage, Withheld
 from radocraft.peer._outgoing import Drawn, FileKind
 from radocraft.peer._pending import holds_pending, pending_path, write_pending
 
@@ -258,7 +258,7 @@ def _send_new(errand: Errand[Content], ledger: Ledger, seen: int, drawn: Drawn[C
     entry = errand.entry(drawn)
     if errand.policy.noisy:
         salt = secrets.token_hex(32)
-        entry = entry.model_copy(update={"salt": salt, "mark": mark_of(digest, salt)})
+        entry = entry.marked(digest, salt)
 
     def check(history: History) -> None:
         same = errand.policy.noisy and History(history.lines[seen:]).same(digest) is not None

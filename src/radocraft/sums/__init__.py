@@ -28,9 +28,6 @@ from radocraft.sums._scores import (
     UNIT,
     ScoreCells,
     ScoreLevels,
-    base_log_odds,
-    cell_deviations,
-    cell_means,
     count_groups,
 )
 from radocraft.sums._tally import Tally
@@ -58,9 +55,6 @@ __all__ = [
     "Steps",
     "Tally",
     "assemble",
-    "base_log_odds",
-    "cell_deviations",
-    "cell_means",
     "count_groups",
     "encoded_sums",
     "guess_by_label",

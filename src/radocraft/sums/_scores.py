@@ -14,7 +14,7 @@ its clip, whatever the other rows are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,10 @@ _LEAST_SPREAD, _TYPICAL, _NORMAL = 0.03, 0.5, 1.25  # a normal deviation is 1.25
 _LEAST_NOISE = 0.1
 _FLOOR, _FLOOR_EXACT = 0.3, 0.1
 _FEWEST_GROUPS, _ROWS_PER_GROUP = 4, 20
+
+
+def _none() -> Floats:
+    return np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -77,17 +81,19 @@ class ScoreCells:
         Per label code: sums of clipped residuals by group of the key; empty without a key.
     levels
         How much noise is in all of these.
+
+    The gate fills sums, spreads, histogram and groups one after the other, each measured by those before.
     """
 
     peer: str
     codes: Ints
     labels: Ints
     rows: Floats
-    sums: Floats
-    spreads: Floats
-    counts: Floats
-    histogram: Floats
-    groups: tuple[Floats, ...]
+    sums: Floats = field(default_factory=_none)
+    spreads: Floats = field(default_factory=_none)
+    counts: Floats = field(default_factory=_none)
+    histogram: Floats = field(default_factory=_none)
+    groups: tuple[Floats, ...] = ()
     levels: ScoreLevels = ScoreLevels()
 
     @cached_property
@@ -103,17 +109,17 @@ class ScoreCells:
     @cached_property
     def centre(self) -> float:
         """Log-odds of the base rate: all that scores are centred by."""
-        return base_log_odds(np.bincount(self.which, self.rows, 2))
+        return _base_log_odds(np.bincount(self.which, self.rows, 2))
 
     @cached_property
     def means(self) -> Floats:
         """Mean score of each cell, drawn to its label's."""
-        return cell_means(self.which, self.rows, self.sums, self.centre, self.levels.sums)
+        return _cell_means(self.which, self.rows, self.sums, self.centre, self.levels.sums)
 
     @cached_property
     def deviations(self) -> Floats:
         """Deviation of scores inside each cell, drawn to its label's."""
-        return cell_deviations(self.which, self.rows, self.spreads, self.levels.spreads)
+        return _cell_deviations(self.which, self.rows, self.spreads, self.levels.spreads)
 
     def quantile(self, label: int, share: Floats) -> Floats:
         """Residuals below which these shares of a label's rows lie, even inside bins."""
@@ -123,19 +129,19 @@ class ScoreCells:
         return np.asarray(np.interp(share, below, EDGES))
 
 
-def base_log_odds(rows: Numbers) -> float:
+def _base_log_odds(rows: Numbers) -> float:
     """Log-odds of the second label by the rows of both."""
     return float(np.log((max(rows[1], 0.0) + 1.0) / (max(rows[0], 0.0) + 1.0)))
 
 
-def cell_means(which: Ints, rows: Floats, sums: Floats, centre: float, noise: float) -> Floats:
+def _cell_means(which: Ints, rows: Floats, sums: Floats, centre: float, noise: float) -> Floats:
     """``c + w (sum / n - c)`` with c the label's mean and ``w = n / (n + 3 + (s / .5)^2 / n)``, as log-odds."""
     label = _label_mean(which, rows, sums)
     weight = rows / (rows + _PRIOR_ROWS + (noise / _TYPICAL) ** 2 / rows)
     return np.asarray(centre + UNIT * (label + weight * (sums / rows - label)))
 
 
-def cell_deviations(which: Ints, rows: Floats, spreads: Floats, noise: float) -> Floats:
+def _cell_deviations(which: Ints, rows: Floats, spreads: Floats, noise: float) -> Floats:
     """1.25 mean absolute residuals, drawn to the label's v, within v / 2 and 2 v, as log-odds."""
     label = np.maximum(_label_mean(which, rows, spreads), _LEAST_SPREAD)
     weight = rows / (rows + _PRIOR_SPREADS + (noise / np.maximum(label, _LEAST_NOISE)) ** 2 / rows)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.unit.ledger.entries import decision, leaving, proposal
 
-from radocraft.ledger._history import History, mark_of
-from radocraft.ledger._lines import Decision, Leaving, Line
+from radocraft.ledger._history import History
+from radocraft.ledger._lines import Decision, Leaving, Line, mark_of
 
 
 def history(*entries: Leaving | Decision) -> History:
