@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from radocraft.pages import size
+from radocraft.files import size
 
 
 def arguments(description: str | None) -> ArgumentParser:

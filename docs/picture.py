@@ -8,8 +8,9 @@ from xml.etree.ElementTree import Element, indent, tostring
 import pyarrow as pa
 
 import radocraft as rc
+from radocraft.files import size
 from radocraft.gate import Noise
-from radocraft.pages import FONTS, LIGHT, size
+from radocraft.pages import FONTS, LIGHT
 from radocraft.pages._markup import tag
 
 PICTURE = Path(__file__).parent / "assets" / "overview.svg"

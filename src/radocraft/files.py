@@ -182,3 +182,18 @@ def plain_json(text: str) -> str:
     '{"name": "a\\u009bb"}'
     """
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def size(count: float) -> str:
+    """A number of bytes.
+
+    Examples
+    --------
+    >>> size(640), size(13_200)
+    ('640 B', '13.2 kB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")

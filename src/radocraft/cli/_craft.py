@@ -11,9 +11,8 @@ from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._scorer import describe_scorer, print_scorer
 from radocraft.cli._terminal import ContractFile, Json, err, out, print_json, progress
 from radocraft.contract import Contract
+from radocraft.files import size
 from radocraft.gate import Policy, describe_rows
-from radocraft.net import Identity
-from radocraft.pages import size
 from radocraft.parts import Part
 from radocraft.peer import scorer_beside, share, table_name_of
 from radocraft.rows import Scorer, open_source
@@ -108,7 +107,7 @@ def craft(
                 refit=refit,
                 on_scorer=scorers.append,
                 secret=secret,
-                sign=Identity.read(sign).private if sign else None,
+                sign=_key(sign) if sign else None,
                 say=notes.append,
                 progress=report,
             )
@@ -164,3 +163,10 @@ def _bounds(low: str, high: str) -> tuple[Bound, Bound]:
         return float(low), float(high)
     except ValueError:
         return low, high
+
+
+def _key(folder: Path) -> bytes:
+    """The private key of an identity."""
+    from radocraft.net import Identity  # noqa: PLC0415 - the network is not needed otherwise
+
+    return Identity.read(folder).private

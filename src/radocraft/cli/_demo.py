@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from radocraft.cli._terminal import Json, out, print_json, progress
-from radocraft.pages import size
-
-if TYPE_CHECKING:
-    from radocraft.demo import World
+from radocraft.demo import World
+from radocraft.demo import demo as run_demo
+from radocraft.files import size
 
 _NAMES = {
     "oracle": "oracle (truly joined rows)",
@@ -28,8 +26,6 @@ def demo(as_json: Json = False) -> None:
 
     Example: radocraft demo
     """
-    from radocraft.demo import demo as run_demo  # noqa: PLC0415 - scikit-learn is slow to import
-
     with progress("demo", hidden=as_json) as report:
         worlds = run_demo(progress=report)
     if as_json:

@@ -12,8 +12,8 @@ from rich.table import Table
 from radocraft.cli._score_part import SCORE_SUMS, print_tables, print_units
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.contract import Contract
+from radocraft.files import size
 from radocraft.gate import describe_rows
-from radocraft.pages import size
 from radocraft.parts import Part
 
 

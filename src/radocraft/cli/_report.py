@@ -9,8 +9,9 @@ import typer
 
 from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, out, print_json
+from radocraft.files import size
 from radocraft.model import load_model
-from radocraft.pages import size, write_report
+from radocraft.pages import write_report
 
 
 def report(

@@ -9,10 +9,10 @@ import typer
 
 from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, err, out, print_json
+from radocraft.files import size
 from radocraft.gate import Policy
 from radocraft.learning import recalibrate as recalibrate_model
 from radocraft.model import load_column_model
-from radocraft.pages import size
 from radocraft.parts import BINS, Histograms
 from radocraft.peer import share_counts
 

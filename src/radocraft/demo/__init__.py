@@ -4,6 +4,10 @@ In comes one table, public or invented; out goes what peers with its columns wou
 each could do alone.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from radocraft.demo._baselines import (
     FINE_GAMMAS,
     PAPER_GAMMAS,
@@ -16,8 +20,10 @@ from radocraft.demo._baselines import (
     zip_rows,
 )
 from radocraft.demo._demo import World, demo, wine_folds
-from radocraft.demo._estimator import RadocraftClassifier
 from radocraft.demo._example import example_peers, example_people, write_example
+
+if TYPE_CHECKING:
+    from radocraft.demo._estimator import RadocraftClassifier
 
 __all__ = [
     "FINE_GAMMAS",
@@ -37,3 +43,12 @@ __all__ = [
     "write_example",
     "zip_rows",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The scikit-learn face, when it is asked for: scikit-learn is slow to import."""
+    if name != "RadocraftClassifier":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from radocraft.demo._estimator import RadocraftClassifier  # noqa: PLC0415
+
+    return RadocraftClassifier

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sklearn.datasets import load_wine
-from sklearn.model_selection import StratifiedKFold
 
 from radocraft.arrays import Floats, Ints, one_thread
 from radocraft.contract import Contract, private_columns
@@ -163,6 +161,9 @@ def signs(contract: Contract, table: pa.Table) -> Ints:
 
 def wine_folds() -> Iterator[tuple[Contract, pa.Table, pa.Table]]:
     """Scikit-learn's wine, the second cultivar against the rest; two shared features, the others dealt in turn."""
+    from sklearn.datasets import load_wine  # noqa: PLC0415 - slow to import
+    from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415
+
     data: Any = load_wine()
     names = [name.replace("/", "_") for name in data.feature_names]
     table = pa.table({"cultivar": (data.target == 1).astype(int), **dict(zip(names, data.data.T, strict=True))})

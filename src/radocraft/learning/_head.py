@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 from radocraft.arrays import Floats, Ints
 from radocraft.learning._correlation import Correlation
@@ -66,6 +65,8 @@ def fit_head(merged: Merged, correlation: Correlation, places: tuple[int, ...] |
     weights = _direction(drawn.features[:, chosen], drawn.labels) + _direction(apart.features[:, chosen], apart.labels)
     z = drawn.features[:, chosen] @ weights
     spread = max(float(z.std()), _TINY)
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - slow to import
+
     fit = LogisticRegression(C=_WEAK).fit(z[:, None] / spread, drawn.labels)
     return Head(places, float(fit.intercept_[0]), np.asarray(fit.coef_[0, 0] * weights / spread))
 

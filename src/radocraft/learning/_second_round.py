@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import reduce
 
 import numpy as np
-from scipy.signal import fftconvolve
 from scipy.special import expit
 
 from radocraft.arrays import Floats
@@ -81,6 +80,8 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
 
 def score_histograms(model: Model, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
     """Edges of a grid, and how scores are spread over it under each label: block means and all peers, convolved."""
+    from scipy.signal import fftconvolve  # noqa: PLC0415 - slow to import
+
     means = np.sum([contributions(model, peer) for peer in model.peers], axis=0)
     widths = {peer: bin_width(model, peer) for peer in model.peers}
     reach = float(np.ptp(means)) + sum(BINS * width for width in widths.values())

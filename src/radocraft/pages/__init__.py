@@ -3,7 +3,7 @@
 In comes a model, or a release that waits for a person; out goes HTML that needs no network to open.
 """
 
-from radocraft.pages._numbers import each, signed, size
+from radocraft.pages._numbers import each, signed
 from radocraft.pages._report import report, write_report
 from radocraft.pages._server import ReviewServer
 from radocraft.pages._theme import BLUE, FONTS, GREEN, GREY, LIGHT, ORANGE, SKY, VERMILION
@@ -21,6 +21,5 @@ __all__ = [
     "each",
     "report",
     "signed",
-    "size",
     "write_report",
 ]

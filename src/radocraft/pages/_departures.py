@@ -6,10 +6,11 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from radocraft.files import size
 from radocraft.model import Explanation, Model, Origin, number
 from radocraft.pages._bars import plain_bar
 from radocraft.pages._markup import Child, tag
-from radocraft.pages._numbers import day, each, listed, plain, signed, size
+from radocraft.pages._numbers import day, each, listed, plain, signed
 from radocraft.pages._page import Section, TableCell, scrolling, search, table
 from radocraft.pages._sizes import sizes
 from radocraft.sums import ROLLED

@@ -6,21 +6,6 @@ from datetime import datetime
 from math import floor, log10
 
 
-def size(count: float) -> str:
-    """A number of bytes.
-
-    Examples
-    --------
-    >>> size(640), size(13_200)
-    ('640 B', '13.2 kB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError("unreachable")
-
-
 def unbroken(text: str) -> str:
     """The same text, kept on one line."""
     return text.replace(" ", "\N{NO-BREAK SPACE}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from radocraft.files import writing
+from radocraft.files import size, writing
 from radocraft.model import Model, ScoreModel, explain
 from radocraft.pages._departures import blocks, departures, raw_size
 from radocraft.pages._markup import Child, tag
-from radocraft.pages._numbers import day, listed, size, unbroken
+from radocraft.pages._numbers import day, listed, unbroken
 from radocraft.pages._outcome import outcome
 from radocraft.pages._page import document, key_figures
 from radocraft.pages._people import people

@@ -10,11 +10,12 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from radocraft.files import size
 from radocraft.gate import describe_rows
 from radocraft.pages._bars import stacked_bar
 from radocraft.pages._charts import Axis, histogram
 from radocraft.pages._markup import Child, tag
-from radocraft.pages._numbers import day, plain, size
+from radocraft.pages._numbers import day, plain
 from radocraft.pages._page import Section, TableCell, document, figure, key_figures, scrolling, search, table
 from radocraft.pages._sizes import sizes
 from radocraft.parts import Part

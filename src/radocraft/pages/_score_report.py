@@ -7,12 +7,13 @@ from shlex import quote
 from xml.etree.ElementTree import Element
 
 from radocraft.contract import TwoValues
+from radocraft.files import size
 from radocraft.gate import describe_rows
 from radocraft.model import ExpectedQuality, Origin, ScoreModel, absences, gain_of, weights_in_words
 from radocraft.pages._bars import plain_bar, signed_bar
 from radocraft.pages._charts import Axis, Polyline, line_chart
 from radocraft.pages._markup import Child, tag
-from radocraft.pages._numbers import day, listed, signed, size
+from radocraft.pages._numbers import day, listed, signed
 from radocraft.pages._page import Section, figure, key_figures, scrolling, table
 from radocraft.pages._recipe import CITATION, verbatim
 
