@@ -48,6 +48,8 @@ KEPT_SAFE_OTHERWISE = {
     "identity adopt": "the folder must be new",
     "identity issue": "a folder with an identity needs --force",
     "identity rotate": "made to replace an identity of the same name",
+    "peer serve": "a scorer that is kept is used; over any other file none is written",
+    "peer push": "the same",
     "study run": "a file that holds no results of a study is refused",
     "study figures": "each file is compared with what is there",
 }
