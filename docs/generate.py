@@ -95,10 +95,10 @@ def contract() -> str:
 
 
 def _labels(module: Any) -> Iterator[tuple[str, type[BaseModel]]]:
-    from radocraft.contract._features import Agreed
+    from radocraft.contract import Record
 
     for name, model in vars(module).items():
-        own = inspect.isclass(model) and issubclass(model, Agreed) and model.__module__ == module.__name__
+        own = inspect.isclass(model) and issubclass(model, Record) and model.__module__ == module.__name__
         if own and not name.startswith("_"):
             yield re.sub(r"(?<!^)([A-Z])", r" \1", name).lower(), model
 

@@ -32,6 +32,7 @@ from radocraft.contract._keys import Key
 from radocraft.contract._labels import ANY_LABEL, Number, TwoValues
 from radocraft.contract._mistakes import Mistake, from_validation, place, report
 from radocraft.contract._outline import ColumnProfile, Kind, Profile
+from radocraft.contract._record import Record
 from radocraft.contract._splines import combinations, spline_columns
 from radocraft.contract._words import describe_contract
 
@@ -52,6 +53,7 @@ __all__ = [
     "Number",
     "Numeric",
     "Profile",
+    "Record",
     "Score",
     "Shared",
     "Spline",

@@ -78,10 +78,11 @@ from pydantic import (
 )
 
 from radocraft.contract._disagreements import disagreements
-from radocraft.contract._features import ANY, Agreed, Feature, Interact, Score, Shared
+from radocraft.contract._features import ANY, Feature, Interact, Score, Shared
 from radocraft.contract._keys import Key
 from radocraft.contract._labels import ANY_LABEL, Label, Number
 from radocraft.contract._mistakes import Mistake, contradictions, from_validation, report, steering
+from radocraft.contract._record import Record
 from radocraft.errors import ContractError
 from radocraft.files import read_text
 
@@ -100,7 +101,7 @@ def _public_key(text: str) -> str:
     return text
 
 
-class Peer(Agreed):
+class Peer(Record):
     """What one peer brings: its private features, and its own column names where they differ."""
 
     features: dict[str, Feature] = Field(min_length=1)
@@ -127,7 +128,7 @@ def _one_key(given: Any) -> Any:
     return given[0] if given else None
 
 
-class Contract(Agreed):
+class Contract(Record):
     """What the peers agree on; see the module's docstring for the file.
 
     Examples

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     field_validator,
     model_serializer,
     model_validator,
 )
+
+from radocraft.contract._record import Record
 
 ANY = "any"
 MISSING = "missing"
@@ -49,20 +48,7 @@ def _no_truth(value: object) -> object:
 Whole = Annotated[int, BeforeValidator(_no_truth)]
 
 
-class Agreed(BaseModel):
-    """A frozen record that takes no unknown key."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with some fields changed; what was worked out from the old ones stays behind."""
-        copied = super().model_copy(update=update, deep=deep)
-        for name in {*vars(copied)} - {*type(self).model_fields}:
-            del vars(copied)[name]
-        return copied
-
-
-class Shared(Agreed):
+class Shared(Record):
     """A feature every peer holds, with the codes all peers map it to."""
 
     name: str = Field(min_length=1)
@@ -115,7 +101,7 @@ class Shared(Agreed):
         return np.concatenate([scale, np.zeros(len(self.codes) - self.known)])[:, None]
 
 
-class Numeric(Agreed):
+class Numeric(Record):
     """A number, entering the model as (value - centre) / scale; from the peer's data unless fixed here."""
 
     kind: Literal["numeric"] = "numeric"
@@ -131,7 +117,7 @@ class Numeric(Agreed):
         return self
 
 
-class Boolean(Agreed):
+class Boolean(Record):
     """Yes or no, entering the model as +1 or -1."""
 
     kind: Literal["boolean"] = "boolean"
@@ -139,7 +125,7 @@ class Boolean(Agreed):
     scale: ClassVar[float] = 0.5
 
 
-class Categorical(Agreed):
+class Categorical(Record):
     """One of the agreed categories, entering the model one-hot."""
 
     kind: Literal["categorical"] = "categorical"
@@ -157,7 +143,7 @@ class Categorical(Agreed):
         return (*map(show, self.categories), MISSING, UNSEEN)
 
 
-class Spline(Agreed):
+class Spline(Record):
     """A number entering the model as a smooth curve: a cubic spline with straight tails.
 
     ``knots`` are the places where pieces meet, or how many to take from the
@@ -190,7 +176,7 @@ class Spline(Agreed):
         return (self.knots if isinstance(self.knots, int) else len(self.knots)) + 1
 
 
-class Interact(Agreed):
+class Interact(Record):
     """The product of two features: two of the peer's own, or one of them and a shared one."""
 
     kind: Literal["interact"] = "interact"
@@ -210,7 +196,7 @@ def _any_order(columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(columns))
 
 
-class Score(Agreed):
+class Score(Record):
     """What a model of the peer's own makes of a row: fitted at the peer, where it stays; only its score is summed.
 
     Columns are named as the peer's own table names them. The shared features are

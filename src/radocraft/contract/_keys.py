@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from radocraft.contract._features import Agreed, Finite, Value, Whole, check_categories
+from radocraft.contract._features import Finite, Value, Whole, check_categories
+from radocraft.contract._record import Record
 
 LEAST_VALUES = 3
 _WAYS = ("categories", "edges", "day_of_year", "last_digits", "hash")
@@ -30,7 +31,7 @@ def _digest(text: str) -> str:
     return text.lower()
 
 
-class Key(Agreed):
+class Key(Record):
     """An attribute by whose values peers sum what scores leave over; neutral, so never a feature.
 
     Examples

@@ -25,12 +25,13 @@ import numpy as np
 from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract._features import ANY, Agreed, Finite, Numeric, Value, check_categories, interval, show
+from radocraft.contract._features import ANY, Finite, Numeric, Value, check_categories, interval, show
+from radocraft.contract._record import Record
 
 ANY_LABEL = 0
 
 
-class _Held(Agreed):
+class _Held(Record):
     """A label that some peers may lack; ``held_by`` names those who have it, and is left out if all do."""
 
     column: str = Field(min_length=1)
@@ -111,7 +112,7 @@ class Classes(_Held):
         return np.where(codes[:, None] == np.array(self.codes), 1.0, -1.0)
 
 
-class Number(Agreed):
+class Number(Record):
     """A number to predict; with edges, blocks are by its bins too.
 
     Centre and scale are from each peer's data unless fixed here.
@@ -160,7 +161,7 @@ class Number(Agreed):
 
 
 def _kind(label: Any) -> str:
-    held = label if isinstance(label, dict) else vars(label) if isinstance(label, Agreed) else {}
+    held = label if isinstance(label, dict) else vars(label) if isinstance(label, Record) else {}
     if {"kind", "edges"} & {*held}:
         return "number"
     return "classes" if "classes" in held else "two values"

@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from radocraft.contract._record import Record
 from radocraft.files import read_json
 
 Kind = Literal["number", "never-nan", "integer", "boolean", "text", "other"]
 """How an engine holds a column; ``never-nan`` is a number taken to be free of NaN, which saves asking."""
 
 
-class ColumnProfile(BaseModel):
+class ColumnProfile(Record):
     """One column: its kind and, if outlined, rounded quartiles or frequent categories."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     kind: Kind
@@ -24,10 +21,8 @@ class ColumnProfile(BaseModel):
     categories: tuple[str, ...] | None = None
 
 
-class Profile(BaseModel):
+class Profile(Record):
     """A table's columns, in order; with an outline, what its noise is worth."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     columns: tuple[ColumnProfile, ...]
     guarantee: str | None = None

@@ -30,17 +30,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from radocraft.contract import Mistake, from_validation, place, report
+from radocraft.contract import Mistake, Record, from_validation, place, report
 from radocraft.errors import PolicyError
 from radocraft.files import read_text
 from radocraft.sums import Bounds
 
 
-class _Rules(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
-
+class _Rules(Record):
     mode: Literal["noise", "exact"] = "noise"
     """Noise on everything that leaves, or exact sums."""
     noise: Annotated[float, Field(gt=0, le=10)] = 0.5

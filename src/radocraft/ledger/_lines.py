@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from radocraft.contract import Record
 from radocraft.gate import Spend
 
 What = Literal["part", "scores"]
@@ -24,11 +25,11 @@ Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class _Line(Record):
+    model_config = ConfigDict(allow_inf_nan=False)
 
 
-class Limits(_Record):
+class Limits(_Line):
     """What may leave of a table in its life, by the policy of the day."""
 
     delta: Annotated[float, Field(gt=0, lt=1)]
@@ -39,7 +40,7 @@ class Limits(_Record):
     """How many there may be, where no epsilon says more."""
 
 
-class Leaving(_Record):
+class Leaving(_Line):
     """A file that leaves, or is proposed to a person.
 
     Examples
@@ -99,7 +100,7 @@ class Leaving(_Record):
         return Spend(math.inf if self.rho is None else self.rho, self.delta)
 
 
-class Withheld(_Record):
+class Withheld(_Line):
     """Nothing left, for noisy numbers said that there is too little; whoever asked for it has heard that much."""
 
     kind: Literal["withheld"]
@@ -124,7 +125,7 @@ class Withheld(_Record):
         return Spend(self.rho, self.delta)
 
 
-class Decision(_Record):
+class Decision(_Line):
     """What a person decided on a proposal."""
 
     kind: Verdict

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.special import expit, softmax
 
 from radocraft.arrays import Floats, Ints
+from radocraft.contract import Record
 from radocraft.errors import LearnError
 
 Weight = float | tuple[float, ...]
@@ -34,13 +35,7 @@ def plain(weight: Floats) -> Weight:
     return out
 
 
-class Frozen(BaseModel):
-    """Base of all fields: they never change, and unknown ones are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Coefficient(Frozen):
+class Coefficient(Record):
     """The weight of one column of the model.
 
     ``peer`` is None for a shared column. ``standardised`` goes with
@@ -59,7 +54,7 @@ class Coefficient(Frozen):
     effect: Weight
 
 
-class Gate(Frozen):
+class Gate(Record):
     """What a peer's gate did to its part before it left, as the part says."""
 
     mode: str
@@ -67,7 +62,7 @@ class Gate(Frozen):
     rolled_up: int
 
 
-class Origin(Frozen):
+class Origin(Record):
     """A part the model was learned from."""
 
     peer: str
@@ -80,7 +75,7 @@ class Origin(Frozen):
     gate: Gate | None = None
 
 
-class Certificate(Frozen):
+class Certificate(Record):
     """Ridge losses on the training population; a numeric label in units of its standard deviation.
 
     ``expected`` is the mean over all matchings of rows consistent with the
@@ -97,7 +92,7 @@ class Certificate(Frozen):
     trusted: tuple[str, ...] = ()
 
 
-class NoiseCost(Frozen):
+class NoiseCost(Record):
     """What the peers that add noise promise, and what it costs.
 
     ``loss`` is by how much it is expected to have raised the loss on the training
@@ -115,7 +110,7 @@ class NoiseCost(Frozen):
         return f"{self.guarantee}; the noise costs {points}{self.loss:.2g} of the loss."
 
 
-class Tuning(Frozen):
+class Tuning(Record):
     """How the strength of the regularisation was chosen: every candidate with its score, lowest best."""
 
     method: str
@@ -124,7 +119,7 @@ class Tuning(Frozen):
     scores: tuple[float, ...]
 
 
-class Odds(Frozen):
+class Odds(Record):
     """Log-odds of the positive label: ``offset + slope * score``.
 
     With several classes one number for each, ``offset + slope @ scores``, whose
@@ -155,7 +150,7 @@ class Odds(Frozen):
         return (log_odds > 0 if log_odds.ndim == 1 else log_odds.argmax(axis=1)).astype(np.int64)
 
 
-class Outlook(Frozen):
+class Outlook(Record):
     """What to expect on new rows, if what no one can see is as this caution assumes; see `Estimate`."""
 
     caution: float
@@ -164,7 +159,7 @@ class Outlook(Frozen):
     r2: float | None = None
 
 
-class Reliability(Frozen):
+class Reliability(Record):
     """Rows to expect with a probability in one bin: their share of all, the mean they are told, the mean that is so."""
 
     share: float
@@ -172,7 +167,7 @@ class Reliability(Frozen):
     true: float
 
 
-class Estimate(Frozen):
+class Estimate(Record):
     """How the model will do on new rows, estimated without one joined row; see `population`.
 
     With several classes the AUC is the mean over classes, each against all others,
@@ -192,7 +187,7 @@ class Estimate(Frozen):
     assumption: str
 
 
-class Compared(Frozen):
+class Compared(Record):
     """One way to treat what nobody can see, and its loss on linked rows."""
 
     kind: Literal["caution", "covariance"]
@@ -200,7 +195,7 @@ class Compared(Frozen):
     loss: float
 
 
-class Validation(Frozen):
+class Validation(Record):
     """A real test on linked rows, in the terms of `Estimate`."""
 
     rows: int
@@ -211,7 +206,7 @@ class Validation(Frozen):
     compared: tuple[Compared, ...]
 
 
-class Difference(Frozen):
+class Difference(Record):
     """Two peers' labels or signatures compared: G, its degrees of freedom, and how likely chance gives as much."""
 
     peers: tuple[str, str]
@@ -221,7 +216,7 @@ class Difference(Frozen):
     p: float
 
 
-class Seen(Frozen):
+class Seen(Record):
     """Whom a peer saw, against the population of the model, whose blocks have the weights u.
 
     ``counts`` is the peer's share in the weights, 0 if it lacks the label; ``apart`` the
@@ -235,7 +230,7 @@ class Seen(Frozen):
     labels: dict[str, float] = Field(default_factory=dict)
 
 
-class BlockTable(Frozen):
+class BlockTable(Record):
     """Per block: codes (-1 for any), label, weight, and the mean contribution of the shared columns and each peer."""
 
     codes: list[list[int]]

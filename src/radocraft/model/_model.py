@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Constants, Contract, Value
+from radocraft.contract import Constants, Contract, Record, Value
 from radocraft.errors import FileError, LearnError
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._checks import check_model
@@ -34,7 +34,6 @@ from radocraft.model._fields import (
     Coefficient,
     Difference,
     Estimate,
-    Frozen,
     NoiseCost,
     Odds,
     Origin,
@@ -51,7 +50,7 @@ from radocraft.rows import Scorer
 FORMAT: Literal[1] = 1
 
 
-class Model(Frozen):
+class Model(Record):
     """A learned classifier. `radocraft.learn` makes one; `save` and `load` keep it as a JSON file.
 
     Examples

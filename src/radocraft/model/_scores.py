@@ -22,11 +22,11 @@ from pydantic import Field, model_validator
 from scipy.special import expit
 
 from radocraft.arrays import Floats, one_thread
-from radocraft.contract import Contract
+from radocraft.contract import Contract, Record
 from radocraft.errors import LearnError
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._checks import check_scores
-from radocraft.model._fields import Frozen, Origin, Reliability
+from radocraft.model._fields import Origin, Reliability
 from radocraft.model._scoring import Scores
 from radocraft.model._sheets import Peers, join_sheets
 from radocraft.rows import Scorer, open_source
@@ -34,7 +34,7 @@ from radocraft.rows import Scorer, open_source
 _REMEDY = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
 
 
-class HeadWeights(Frozen):
+class HeadWeights(Record):
     """The formula for rows that have these peers' scores."""
 
     peers: tuple[str, ...]
@@ -47,7 +47,7 @@ class HeadWeights(Frozen):
         return np.asarray(self.intercept + scores @ np.array(self.weights).reshape(-1) + self.signature * signature)
 
 
-class ExpectedQuality(Frozen):
+class ExpectedQuality(Record):
     """Error rate, AUC and log loss to expect on new rows."""
 
     error: float
@@ -55,7 +55,7 @@ class ExpectedQuality(Frozen):
     log_loss: float
 
 
-class Relation(Frozen):
+class Relation(Record):
     """Correlation of the peers' scores inside label and signature, with standard errors, and how it is known."""
 
     correlation: tuple[tuple[float, ...], ...]
@@ -63,7 +63,7 @@ class Relation(Frozen):
     source: Literal["linked groups", "assumed"]
 
 
-class ScoreOutlook(Frozen):
+class ScoreOutlook(Record):
     """What to expect: here, and with every correlation two standard errors lower and higher.
 
     ``alone`` is each peer's score by itself, ``without`` the model that lacks one peer,
@@ -84,7 +84,7 @@ class ScoreOutlook(Frozen):
     reliability: tuple[Reliability, ...] = ()
 
 
-class ScoreModel(Frozen):
+class ScoreModel(Record):
     """A model over peers' scores. `radocraft.learn` makes one from parts of scores; `save` and `load` keep it.
 
     Examples

@@ -20,13 +20,13 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from radocraft.contract import Mistake, from_validation, report
+from radocraft.contract import Mistake, Record, from_validation, report
 from radocraft.errors import IdentityError
 
 
-class Member(BaseModel):
+class Member(Record):
     """Somebody we talk to.
 
     Examples
@@ -34,8 +34,6 @@ class Member(BaseModel):
     >>> Member(name="bank").subject, Member(name="bank", certificate="bank.example.com").subject
     ('bank', 'bank.example.com')
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     certificate: str | None = None

@@ -22,8 +22,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
+from radocraft.contract import Record
 from radocraft.errors import NetworkError
 
 VERSION: Literal[1] = 1
@@ -37,10 +38,8 @@ Kind = Literal["part", "scores"]
 What = Literal["part", "scores", "model"]
 
 
-class Message(BaseModel):
+class Message(Record):
     """Base of all messages: unknown fields and other versions are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1] = VERSION
 

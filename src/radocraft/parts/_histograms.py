@@ -6,8 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from radocraft.contract import Record
 from radocraft.errors import ContractMismatch
 from radocraft.files import read_json
 from radocraft.gate import Spend
@@ -19,13 +20,11 @@ REACH = 4.0
 Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
-class Histograms(BaseModel):
+class Histograms(Record):
     """How one peer's share of the score is spread around its blocks' means, a histogram for each label.
 
     Counts carry noise and may be below zero; ``noise`` is its standard deviation, 0 for exact counts.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[2] = 2
     model: str

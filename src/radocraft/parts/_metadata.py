@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from radocraft.arrays import Floats, Ints
+from radocraft.contract import Record
 from radocraft.files import harmless
 from radocraft.sums import BINS
 
@@ -41,11 +42,11 @@ Bound = Annotated[float, Field(ge=1e-3, le=1e6)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+class _Strict(Record):
+    model_config = ConfigDict(strict=True)
 
 
-class PolicyWords(_Record):
+class PolicyWords(_Strict):
     """What the part says of the policy it left under."""
 
     mode: Literal["noise", "exact"]
@@ -74,7 +75,7 @@ class PolicyWords(_Record):
     """Agreed blocks that left only inside coarser cells."""
 
 
-class LevelWords(_Record):
+class LevelWords(_Strict):
     """Standard deviations of the noise; see `radocraft.cells.Levels`."""
 
     rows: Size
@@ -87,7 +88,7 @@ class LevelWords(_Record):
     """In each second moment."""
 
 
-class ScoreLevelWords(_Record):
+class ScoreLevelWords(_Strict):
     """Standard deviations of the noise in a part of scores, beside those of its sums."""
 
     spreads: Size
@@ -98,7 +99,7 @@ class ScoreLevelWords(_Record):
     """In each group's sum, by label."""
 
 
-class ScoreWords(_Record):
+class ScoreWords(_Strict):
     """What a part of scores holds in place of moments, by label."""
 
     counts: dict[Text, Packed]
@@ -111,7 +112,7 @@ class ScoreWords(_Record):
     """How much noise there is."""
 
 
-class Metadata(_Record):
+class Metadata(_Strict):
     """All fields of a part's metadata."""
 
     format: Literal[2]

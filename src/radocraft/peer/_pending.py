@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from radocraft.contract import Record
 from radocraft.errors import FileError, PolicyRefusal, RadocraftError
 from radocraft.files import check_free, read_stored, writing
 from radocraft.gate import epsilon_of
@@ -25,10 +26,8 @@ from radocraft.peer._file_kinds import kind_of
 _LONGEST, _LARGEST = 100_000, 2**40
 
 
-class Note(BaseModel):
+class Note(Record):
     """What a pending file says beside what it holds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[2] = 2
     what: What
