@@ -11,6 +11,7 @@ from tests.engines.test_same_tally import in_postgres
 
 from radocraft import Contract, craft
 from radocraft.errors import DataError, SourceError, WrongType
+from radocraft.rows.engines._base import Cluster
 from radocraft.rows.engines._opening import open_source
 
 CONTRACT = Contract.parse("""
@@ -150,3 +151,14 @@ def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
     with pytest.raises(SourceError, match=r"pip install 'radocraft\[postgres\]'"):
         open_source("postgresql://peer@127.0.0.1/postgres", table="customers")
+
+
+def test_workers_that_lack_a_package_are_said_to(spark: Any) -> None:
+    def lacking(batches: Any) -> Any:
+        import_module("nothing_of_this_name")
+        yield from batches
+
+    source = open_source(spark.createDataFrame(rows()))
+    assert isinstance(source, Cluster)
+    with pytest.raises(SourceError, match=r"workers lack radocraft, or a package.*Install what is here"):
+        list(source.mapped(exp.select("x").from_("radocraft_rows"), lacking))

@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -91,3 +92,42 @@ def test_new_rows_have_the_same_scores_wherever_they_are(
     source, scorer = hold(engine, customers(), tmp_path, request), expected()[1]
     found, wanted = (scorer.score(data, keep=("who",)) for data in (source, customers()))
     assert sorted(map(str, found.to_pylist())) == sorted(map(str, wanted.to_pylist()))
+
+
+def test_spark_sends_no_columns_to_the_driver(
+    spark: Any, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that comes back is read here: few bytes a row, and none of the words and numbers that rows hold."""
+    rows, scorer = expected()
+    source, collected = hold("spark", customers(), tmp_path, request), list[pa.Buffer]()
+    opened = pa.ipc.open_stream
+
+    def refused(*given: Any, **more: Any) -> Any:
+        raise AssertionError("rows are fetched")
+
+    def listening(piece: Any) -> Any:
+        collected.append(piece)
+        return opened(piece)
+
+    monkeypatch.setattr(type(source), "batches", refused)
+    monkeypatch.setattr(type(source), "table", refused)
+    monkeypatch.setattr(pa.ipc, "open_stream", listening)
+    assert lines(score_rows(source, CONTRACT, "bank", keep=scorer)[0]) == lines(rows)
+    batches = [batch for piece in collected for batch in opened(piece)]
+    assert {name for batch in batches for name in batch.schema.names} == {"signature", "label", "key", "scores"}
+    assert sum(batch.nbytes for batch in batches) <= 12 * len(rows)
+    sent = b"".join(piece.to_pybytes() for piece in collected)
+    incomes = customers()["income"].drop_null().to_numpy()
+    assert not [word for word in (b"clerk", b"farmer", b"income") if word in sent]
+    assert not [income for income in incomes if income.tobytes() in sent]
+
+
+def test_equal_rows_that_workers_hold_apart_are_told_apart(
+    spark: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    table = customers().select(["bad", "member"])
+    table = table.append_column("age", pa.array(np.arange(len(table)) % 7 * 10))
+    rows, scorer = score_rows(table, agree(), "bank", scorer=LINEAR)
+    assert len(scorer.lottery.repeated)
+    source = hold("spark", table, tmp_path, request)
+    assert lines(score_rows(source, agree(), "bank", keep=scorer)[0]) == lines(rows)

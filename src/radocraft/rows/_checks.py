@@ -10,7 +10,7 @@ from radocraft.contract import Boolean, Column, Number, Numeric, Spline
 from radocraft.errors import EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
 from radocraft.rows._encoding import Reader
 from radocraft.rows._expressions import infinite, whole
-from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows.engines._base import ROWS, Named, Source
 
 
 def check_columns(reader: Reader, source: Source) -> None:
@@ -57,7 +57,7 @@ def check_read(reader: Reader, source: Source) -> None:
         )
 
 
-def check_labels(unknown: bool, source: Source, reader: Reader) -> None:
+def check_labels(unknown: bool, source: Named, reader: Reader) -> None:
     """Every row must have one of the agreed labels."""
     if unknown:
         label = reader.contract.label

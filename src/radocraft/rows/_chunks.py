@@ -23,7 +23,7 @@ from radocraft.rows._features import ScorerColumn
 from radocraft.rows._folds import Lots, lots_of_text
 from radocraft.rows._keys import KeyReader
 from radocraft.rows._persons import Persons
-from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows.engines._base import ROWS, Named, Source
 from radocraft.sums import Bounding, Steps
 
 _CHUNK = 2**16
@@ -162,16 +162,16 @@ class Asking:
         count = 0
         progress(doing, 0, total)
         with closing(source.batches(self.query())) as batches:
-            for batch in _large(batches):
+            for batch in merged(batches):
+                if misread(batch):
+                    check_read(self.reader, source)
                 yield self.read(batch, source)
                 count += batch.num_rows
                 progress(doing, count, total)
         check_rows(count, source)
 
-    def read(self, batch: pa.RecordBatch, source: Source) -> Chunk:
+    def read(self, batch: pa.RecordBatch, source: Named) -> Chunk:
         """What the engine gave, as numbers."""
-        if batch.column("misread").true_count:
-            check_read(self.reader, source)
         matrix = np.empty((batch.num_rows, len(self.columns)))
         for at, column in enumerate(self.columns):
             matrix[:, at] = column.values(batch.column(f"value_{at}"))
@@ -193,14 +193,14 @@ class Asking:
         codes = [batch.column(f"code_{at}").to_numpy(zero_copy_only=False) for at in range(len(self.shape))]
         return np.asarray(np.ravel_multi_index([code.astype(np.int64) for code in codes], self.shape), dtype=np.int64)
 
-    def _labels(self, batch: pa.RecordBatch, source: Source) -> Ints:
+    def _labels(self, batch: pa.RecordBatch, source: Named) -> Ints:
         if not self.with_label:
             return _NOTHING
         labels = batch.column("label")
         check_labels(labels.null_count > 0, source, self.reader)
         return np.asarray(labels.to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    def _check_finite(self, matrix: Floats, target: Floats | None, source: Source) -> None:
+    def _check_finite(self, matrix: Floats, target: Floats | None, source: Named) -> None:
         names = [column.name for at, column in enumerate(self.columns) if np.isinf(matrix[:, at]).any()]
         if target is not None and self.number is not None and np.isinf(target).any():
             names.append(self.reader.contract.column_of(self.reader.peer, self.number.column))
@@ -215,7 +215,12 @@ def _doubles(column: pa.Array) -> Floats:
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _large(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def misread(batch: pa.RecordBatch) -> bool:
+    """Whether a cell holds text where the contract says otherwise."""
+    return bool(batch.column("misread").true_count)
+
+
+def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches."""
     held: list[pa.RecordBatch] = []
     rows = 0

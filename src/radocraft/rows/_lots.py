@@ -59,7 +59,11 @@ class Drawing:
 
     def lots(self, chunk: Chunk, classes: Ints) -> Lots:
         """The lots of the next rows."""
-        lot, repeated = self.lottery.first(chunk, classes), self.lottery.repeated
+        return self.told_apart(self.lottery.first(chunk, classes))
+
+    def told_apart(self, lot: Lots) -> Lots:
+        """The same, of rows whose lots are equal where the rows are."""
+        repeated = self.lottery.repeated
         if not len(repeated):
             return lot
         place = np.searchsorted(repeated, lot).clip(max=len(repeated) - 1)

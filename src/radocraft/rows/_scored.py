@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from radocraft.arrays import Floats, Ints
 
@@ -63,6 +64,23 @@ class ScoredRows:
             self.scores.astype(np.float32) if self.values is None else self.scores,
             None if self.keys is None else _narrow(self.keys),
         )
+
+    def packed(self) -> dict[str, pa.Array]:
+        """As columns; a row's scores are one list."""
+        columns = {"signature": self.signatures, "label": self.labels, "value": self.values, "key": self.keys}
+        arrays = {name: pa.array(column) for name, column in columns.items() if column is not None}
+        width = self.scores[0].size
+        return arrays | {"scores": pa.FixedSizeListArray.from_arrays(pa.array(self.scores.ravel()), width)}
+
+    @classmethod
+    def unpacked(cls, batch: pa.RecordBatch, shape: tuple[int, ...]) -> ScoredRows:
+        """From such columns; ``shape`` is that of a row's scores."""
+
+        def column(name: str) -> Any:
+            return batch.column(name).to_numpy(zero_copy_only=False) if name in batch.schema.names else None
+
+        scores = batch.column("scores").flatten().to_numpy(zero_copy_only=False).reshape(batch.num_rows, *shape)
+        return cls(column("signature"), column("label"), column("value"), scores, column("key"))
 
 
 def _narrow(numbers: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,10 +25,11 @@ from radocraft.rows._chunks import Asking, Chunk, check_kept
 from radocraft.rows._encoding import Reader
 from radocraft.rows._estimators import EstimatorInput, Target, given_form, raw_scores
 from radocraft.rows._features import ScorerColumn
-from radocraft.rows._folds import Deal, strata_of
+from radocraft.rows._folds import Deal, Lots, strata_of
 from radocraft.rows._lots import Drawing, Lottery
 from radocraft.rows._scorer_file import packed, read_scorer, unpacked, write_scorer
-from radocraft.rows.engines._base import Source
+from radocraft.rows._workers import on_workers
+from radocraft.rows.engines._base import Cluster, Source
 from radocraft.rows.engines._opening import open_source
 
 
@@ -125,11 +126,14 @@ class Scorer:
     def dealt(self, chunk: Chunk, drawing: Drawing) -> Ints:
         """The fold of each of the next rows."""
         classes = self.classes(chunk.labels)
-        lot = drawing.lots(chunk, classes)
+        return self.fold_of(drawing.lots(chunk, classes), chunk.signatures, classes)
+
+    def fold_of(self, lot: Lots, signatures: Ints, classes: Ints) -> Ints:
+        """The fold of rows with these lots."""
         if self.lottery.by_group:
             nothing = np.zeros_like(classes)
             return self.deal.fold(lot, nothing, nothing)
-        return self.deal.fold(lot, strata_of(chunk.signatures, classes, len(self.contract.label.codes)), classes)
+        return self.deal.fold(lot, strata_of(signatures, classes, len(self.contract.label.codes)), classes)
 
     def score(self, data: Any, *, keep: tuple[str, ...] = (), progress: Progress = quiet) -> pa.Table:
         """Score rows that are new: by the model that was fitted on all rows.
@@ -154,11 +158,18 @@ class Scorer:
         check_kept(keep, source)
         reader, columns = self._found(source)
         asking = Asking(reader, columns, keep=keep, with_label=False)
+        if isinstance(source, Cluster):
+            yield from on_workers(source, asking, partial(self.new_rows, keep), progress)
+            return
         for chunk in asking.chunks(source, progress, "scoring", source.row_count()):
-            calibrated = self.calibrated(len(self.maps) - 1, chunk.matrix)
-            scores = [calibrated] if calibrated.ndim == 1 else list(calibrated.T)
-            arrays = [*chunk.kept.columns, pa.array(chunk.signatures), *map(pa.array, scores)]
-            yield pa.RecordBatch.from_arrays(arrays, names=[*keep, "signature", *self.names])
+            yield self.new_rows(keep, chunk)
+
+    def new_rows(self, keep: tuple[str, ...], chunk: Chunk) -> pa.RecordBatch:
+        """Columns to keep, place in the agreed grid, and scores."""
+        calibrated = self.calibrated(len(self.maps) - 1, chunk.matrix)
+        scores = [calibrated] if calibrated.ndim == 1 else list(calibrated.T)
+        arrays = [*chunk.kept.columns, pa.array(chunk.signatures), *map(pa.array, scores)]
+        return pa.RecordBatch.from_arrays(arrays, names=[*keep, "signature", *self.names])
 
     def save(self, path: str | Path) -> str:
         """Write it to a file that its owner alone can read; the SHA-256 of what it holds comes back."""

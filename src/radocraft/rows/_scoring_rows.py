@@ -2,17 +2,18 @@
 
 The table is read where it is. One that fits (``fit_rows``) is read once. Of a larger one the engine draws a
 sample, on which the scorer is fitted; then all rows are scored in batches, each by the model of its
-fold, which has not seen it.
+fold, which has not seen it. On a cluster its workers do that, and the rows' columns stay with them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
@@ -31,7 +32,8 @@ from radocraft.rows._lots import Drawing
 from radocraft.rows._parallel import in_turn
 from radocraft.rows._scored import ScoredRows, concatenate
 from radocraft.rows._scorer import Scorer
-from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows._workers import on_workers
+from radocraft.rows.engines._base import ROWS, Cluster, Source
 from radocraft.rows.engines._opening import in_memory, open_source
 from radocraft.sums import Bounds
 
@@ -256,6 +258,9 @@ def seen_before(peer: _Peer, rows: Chunk, progress: Progress) -> tuple[str, ...]
 def _stream(source: Source, scorer: Scorer, asking: Asking, wide: int, progress: Progress) -> ScoredRows:
     """All rows, chunk by chunk, on all cores; only a few numbers of each are kept."""
     drawing = Drawing(scorer.lottery)
+    if isinstance(source, Cluster):
+        batches = on_workers(source, asking, partial(_reported, scorer), progress)
+        return _whole([_received(scorer, batch, drawing) for batch in batches], wide)
     chunks = asking.chunks(source, progress, "scoring", source.row_count())
     dealt = ((chunk, scorer.dealt(chunk, drawing)) for chunk in chunks)
 
@@ -263,7 +268,43 @@ def _stream(source: Source, scorer: Scorer, asking: Asking, wide: int, progress:
         chunk, fold = given
         return _rows(chunk, scorer.by_fold(chunk, fold)).narrow()
 
-    rows = concatenate(list(in_turn(score, dealt)))
+    return _whole(list(in_turn(score, dealt)), wide)
+
+
+def _reported(scorer: Scorer, chunk: Chunk) -> pa.RecordBatch:
+    """What a worker says of its rows; of equal ones that may be in several folds, once, what all their models say."""
+    if not len(scorer.lottery.repeated):
+        return pa.record_batch(_scored(scorer, chunk, Drawing(scorer.lottery)).narrow().packed())
+    lot = scorer.lottery.first(chunk, scorer.classes(chunk.labels))
+    alike = np.column_stack([lot.view(np.int64), chunk.signatures])
+    _, first, times = np.unique(alike, axis=0, return_index=True, return_counts=True)
+    chunk = chunk.take(first)
+    scores = np.stack([scorer.calibrated(at, chunk.matrix) for at in range(scorer.deal.folds)], axis=1)
+    more = {"lot": pa.array(lot[first]), "times": pa.array(times)}
+    return pa.record_batch(_rows(chunk, scores).narrow().packed() | more)
+
+
+def _received(scorer: Scorer, batch: pa.RecordBatch, drawing: Drawing) -> ScoredRows:
+    """The scored rows of which a worker says that; which of equal rows are in which fold is decided here."""
+    shape = (scorer.target.classes,) if scorer.target.classes > 2 else ()
+    if not len(scorer.lottery.repeated):
+        return ScoredRows.unpacked(batch, shape)
+    held = ScoredRows.unpacked(batch, (scorer.deal.folds, *shape))
+    lot, times = (batch.column(name).to_numpy() for name in ("lot", "times"))
+    row = np.repeat(np.arange(len(held)), times)
+    signatures, labels = held.signatures[row], held.labels[row]
+    fold = scorer.fold_of(drawing.told_apart(lot[row]), signatures.astype(np.int64), scorer.classes(labels))
+    return ScoredRows(
+        signatures,
+        labels,
+        None if held.values is None else held.values[row],
+        held.scores[row, fold],
+        None if held.keys is None else held.keys[row],
+    )
+
+
+def _whole(pieces: list[ScoredRows], wide: int) -> ScoredRows:
+    rows = concatenate(pieces)
     return rows if len(rows) > wide else next(rows.pieces(len(rows)))
 
 

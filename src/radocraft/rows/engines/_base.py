@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -17,6 +17,8 @@ from radocraft.sums import Piece
 
 ROWS = exp.to_table("radocraft_rows")
 """The name under which every statement finds the peer's table."""
+Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a worker makes of the rows it has."""
 _PRIME, _ROOTS = 2**31 - 1, (48_271, 69_621)
 
 
@@ -46,13 +48,17 @@ class Settings:
         return self.memory_limit is not None or self.temp_directory is not None
 
 
-@runtime_checkable
-class Source(Protocol):
-    """A table that can answer an aggregate query and stream expressions over its rows."""
+class Named(Protocol):
+    """What messages can speak of."""
 
     @property
     def name(self) -> str:
         """What to call it in messages: a path or a table's name."""
+
+
+@runtime_checkable
+class Source(Named, Protocol):
+    """A table that can answer an aggregate query and stream expressions over its rows."""
 
     @property
     def sum_function(self) -> str:
@@ -96,6 +102,14 @@ class Source(Protocol):
 
     def draw(self, rows: int, of: int, seed: int) -> exp.Query:
         """A query over about ``rows`` of its ``of`` rows, drawn by lot; the same ones on every reading."""
+
+
+@runtime_checkable
+class Cluster(Source, Protocol):
+    """A source whose rows are on machines that can work on them there."""
+
+    def mapped(self, query: exp.Query, work: Work) -> Generator[pa.RecordBatch, None, None]:
+        """What the machines make of the query's rows; nothing else of them comes here."""
 
 
 def drawn_by_place(rows: int, of: int, seed: int) -> exp.Query:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from radocraft.rows.engines._base import Settings, Source
 from radocraft.rows.engines._embedded import from_database, from_files, from_memory
 from radocraft.rows.engines._postgres import SCHEMES, from_postgres
-from radocraft.rows.engines._ranged import RangedSource
+from radocraft.rows.engines._ranged import ranged
 from radocraft.rows.engines._spark import from_spark, is_spark
 from radocraft.sums import Bound, Range
 
@@ -56,7 +56,7 @@ def open_source(
     {'age': 'integer', 'town': 'text'}
     """
     source = _opened(data, table, Settings(memory_limit, temp_directory, exact))
-    return source if rows is None else RangedSource(source, Range(*rows))
+    return source if rows is None else ranged(source, Range(*rows))
 
 
 def _opened(data: Any, table: str | None, settings: Settings) -> Source:

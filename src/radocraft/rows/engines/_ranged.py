@@ -13,7 +13,7 @@ from radocraft.contract import Kind
 from radocraft.errors import MissingColumn
 from radocraft.rows._expressions import double, number
 from radocraft.rows._moments import Advance
-from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows.engines._base import ROWS, Cluster, Source, Work
 from radocraft.sums import Piece, Range
 
 
@@ -100,3 +100,17 @@ class RangedSource:
         value = number(column, self.kinds()[self.rows.column])
         bounds = double(float(self.rows.low)), double(float(self.rows.high))
         return exp.and_(exp.GTE(this=value, expression=bounds[0]), exp.LT(this=value.copy(), expression=bounds[1]))
+
+
+class RangedCluster(RangedSource):
+    """The same of a cluster, whose workers see only the rows in the range."""
+
+    def mapped(self, query: exp.Query, work: Work) -> Generator[pa.RecordBatch, None, None]:
+        """What the machines make of the rows in the range."""
+        assert isinstance(self.whole, Cluster)
+        return self.whole.mapped(self._within(query), work)
+
+
+def ranged(source: Source, rows: Range) -> RangedSource:
+    """A source of the rows in a range alone."""
+    return (RangedCluster if isinstance(source, Cluster) else RangedSource)(source, rows)

@@ -1,8 +1,8 @@
 """A Spark data frame: the same statement, run on the cluster.
 
 Moments are pair sums while columns are few; else every partition adds up its
-own rows (`mapInArrow`), and only those sums come back. Workers need NumPy and
-pyarrow, not radocraft.
+own rows (`mapInArrow`), and only those sums come back. For that workers need NumPy and
+pyarrow, not radocraft; to score rows they need radocraft, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from radocraft.rows import _moments as moments
 from radocraft.rows._expressions import double
 from radocraft.rows._moments import Advance
 from radocraft.rows.engines import _pairs as pairs
-from radocraft.rows.engines._base import ROWS, Settings
+from radocraft.rows.engines._base import ROWS, Settings, Work
 from radocraft.rows.engines._driver import driver
 from radocraft.rows.engines._statement import written
 from radocraft.sums import Piece
@@ -69,9 +69,13 @@ class SparkSource:
     def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer, one partition after the other."""
         with _explaining(self.name), _by_value():
-            for row in self._run(query).mapInArrow(moments.packed, "piece binary").toLocalIterator():
-                with pa.ipc.open_stream(pa.py_buffer(row.piece)) as reader:
-                    yield from reader
+            yield from _unpacked(self._run(query).mapInArrow(moments.packed, "piece binary"))
+
+    def mapped(self, query: exp.Query, work: Work) -> Generator[pa.RecordBatch, None, None]:
+        """What workers make of their rows, one partition after the other."""
+        with _explaining(self.name, "radocraft, or a package that the scorer's models are made of"):
+            made = self._run(query).mapInArrow(lambda batches: moments.packed(work(batches)), "piece binary")
+            yield from _unpacked(made)
 
     def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
         """Pair sums while they are few, else every partition's own sums."""
@@ -113,6 +117,12 @@ def from_spark(frame: Any, settings: Settings) -> SparkSource:
     return SparkSource("Spark data frame", frame)
 
 
+def _unpacked(pieces: Any) -> Iterator[pa.RecordBatch]:
+    for row in pieces.toLocalIterator():
+        with pa.ipc.open_stream(pa.py_buffer(row.piece)) as reader:
+            yield from reader
+
+
 @contextmanager
 def _by_value() -> Iterator[None]:
     """Send the functions themselves to the workers, not their names."""
@@ -136,7 +146,7 @@ def _kind(spark_type: str) -> Kind:
 
 
 @contextmanager
-def _explaining(name: str) -> Iterator[None]:
+def _explaining(name: str, needed: str = "pyarrow or NumPy") -> Iterator[None]:
     """Say what went wrong; Spark puts values into its messages, so only its error class is passed on."""
     errors = driver("pyspark.errors", "Spark", "spark")
     bridge = driver("py4j.protocol", "Spark", "spark")
@@ -145,13 +155,7 @@ def _explaining(name: str) -> Iterator[None]:
     except errors.AnalysisException as error:
         raise DataError(f"'{name}' could not be read: Spark says {_condition(error)}.") from error
     except errors.PythonException as error:
-        lacking = "ModuleNotFoundError" in str(error)
-        raise SourceError(
-            "Spark's workers lack pyarrow or NumPy. Install both where they run, or point PYSPARK_PYTHON at a Python "
-            "that has them."
-            if lacking
-            else f"A Spark worker failed while summing '{name}'. Its own log says why."
-        ) from error
+        raise _of_worker(name, needed, error) from error
     except errors.PySparkException as error:
         condition = _condition(error)
         if "CAST" in condition or "OVERFLOW" in condition or "NUMERIC" in condition:
@@ -160,9 +164,20 @@ def _explaining(name: str) -> Iterator[None]:
             ) from error
         raise SourceError(f"Spark failed while reading '{name}' ({condition}). Its own log says why.") from error
     except (bridge.Py4JError, ConnectionError) as error:
+        if "api.python.PythonException" in str(error):  # so it comes where partitions are fetched one by one
+            raise _of_worker(name, needed, error) from error
         raise SourceError(
             f"The connection to Spark was lost while reading '{name}'. Nothing was written; start the session again."
         ) from error
+
+
+def _of_worker(name: str, needed: str, error: Exception) -> SourceError:
+    if "ModuleNotFoundError" in str(error):
+        return SourceError(
+            f"Spark's workers lack {needed}. Install what is here where they run, too, or point PYSPARK_PYTHON at a "
+            "Python that has it."
+        )
+    return SourceError(f"A Spark worker failed while reading '{name}'. Its own log says why.")
 
 
 def _condition(error: Any) -> str:
