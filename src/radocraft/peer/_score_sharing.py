@@ -98,7 +98,10 @@ class Scoring:
         except FileError as error:
             if self.must_keep:
                 raise
-            self.say(str(error))
+            self.say(
+                f"The scorer was not kept. {error} Or take it as it is: `on_scorer` is given it, and `share` takes it "
+                "as `scorer` again."
+            )
 
 
 def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -> Part:

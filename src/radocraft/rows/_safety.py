@@ -2,7 +2,8 @@
 
 Models are kept in skops' format: types by name and numbers, no bytecode. Names are taken from a list: what
 skops trusts (scikit-learn's estimators), and a few more below. Trees are arrays of
-numbers that scikit-learn follows without looking where they lead, so they are looked at here.
+numbers that scikit-learn follows without looking where they lead, so they are looked at here; those of
+LightGBM are looked at in their text. The same models give the same bytes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from radocraft.errors import FileError, Tampered
+from radocraft.rows._archive import settled
+from radocraft.rows._lightgbm import with_boosters, with_texts
 
 _INSIDE = (
     "functools.partial",
@@ -30,9 +33,9 @@ _ELSEWHERE = {
     "lightgbm": (
         "collections.OrderedDict",
         "collections.defaultdict",
-        "lightgbm.basic.Booster",
         "lightgbm.sklearn.LGBMClassifier",
         "lightgbm.sklearn.LGBMRegressor",
+        "radocraft.rows._lightgbm.BoosterText",
     ),
     "xgboost": (
         "xgboost.core.Booster",
@@ -67,12 +70,11 @@ def _asked(data: bytes) -> list[str]:
 
 def save_models(models: Sequence[Any]) -> bytes:
     """Fitted models as bytes that hold no code."""
-    from zipfile import ZIP_DEFLATED  # noqa: PLC0415
-
     import skops.io  # noqa: PLC0415
 
     try:
-        data = bytes(skops.io.dumps(list(models), compression=ZIP_DEFLATED))
+        parts = (part for part, _ in _parts(list(models), (), set()))
+        data = settled(bytes(skops.io.dumps(with_texts(list(models), parts))))
         if {*_asked(data)} - {*trusted_types(data)}:
             load_models(data, _asked(data))  # what skops does not know may not come back as it was
     except (TypeError, ValueError, AttributeError, RecursionError, Tampered) as error:
@@ -105,6 +107,7 @@ def load_models(data: bytes, trusted: Sequence[str] = ()) -> tuple[Any, ...]:
             ) from error
     if not isinstance(models, list):
         raise Tampered("This scorer's file holds no list of models. Fit a scorer anew.")
+    with_boosters([part for part, _ in _parts(models, (), set())])
     check_trees(models)
     check_probe(models)
     return tuple(models)

@@ -50,6 +50,15 @@ def test_a_scorer_comes_back_as_it_was(scorer, kept):
     assert again.score(rows).equals(scorer.score(rows))
 
 
+def test_the_same_fit_has_the_same_hash_and_the_same_file(scorer, kept, tmp_path):
+    """Of a scorer that is saved twice, read back and saved, or fitted twice."""
+    contract = agree('{ kind = "score", folds = 2 }')
+    other = score_rows(people(), contract, "bank", scorer=LogisticRegression())[1]
+    hashes = {each.save(tmp_path / "one") for each in (scorer, scorer, Scorer.load(kept), other)}
+    assert len(hashes) == 1
+    assert (tmp_path / "one").read_bytes() == kept.read_bytes()
+
+
 def test_its_owner_alone_may_read_it(scorer, tmp_path):
     scorer.save(tmp_path / "one")
     assert stat.S_IMODE(os.stat(tmp_path / "one").st_mode) == 0o600
