@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from radocraft.arrays import Ints
+from radocraft.arrays import Floats, Ints
 from radocraft.errors import Tampered
 
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
@@ -156,7 +156,7 @@ def _tree(tree: dict[str, str], width: int) -> list[str]:
     return [*lines, "is_linear=0", f"shrinkage={_number(tree, 'shrinkage')}"]
 
 
-def _check_ways(numbers: dict[str, Any], leaves: int, sets: int, width: int) -> None:
+def _check_ways(numbers: dict[str, Floats], leaves: int, sets: int, width: int) -> None:
     """Children stand below their parents, columns are there, and so are sets of categories."""
     here, column, kind = np.arange(leaves - 1), numbers["split_feature"], numbers["decision_type"]
     for side in ("left_child", "right_child"):

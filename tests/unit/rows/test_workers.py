@@ -1,9 +1,9 @@
 """Rows that are scored where they are: the same scores, and nothing but them comes back."""
 
+import pickle
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-import cloudpickle
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -44,7 +44,7 @@ class Machines(RangedSource):
         rows = pa.Table.from_batches(batches)
         for at in range(3):
             share = rows.take(np.arange(at, len(rows), 3)).combine_chunks().to_batches()
-            for batch in cloudpickle.loads(cloudpickle.dumps(work))(iter(share)):
+            for batch in pickle.loads(pickle.dumps(work))(iter(share)):
                 self.collected.append(batch)
                 yield batch
 
