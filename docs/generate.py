@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 from pydantic import BaseModel
@@ -142,16 +143,30 @@ def errors() -> str:
     )
 
 
+TASKS = {
+    "Agree": ("Contract", "profile", "Policy"),
+    "At a peer": ("share", "craft", "release", "share_counts", "open_source", "Part", "Tally", "Scorer"),
+    "Learn and use": (
+        *("learn", "predict", "explain", "report", "advise", "recalibrate", "load_model"),
+        *("Model", "ScoreModel", "RadocraftClassifier"),
+    ),
+    "Try, and what goes wrong": ("example_peers", "RadocraftError"),
+}
+
+
 def api() -> str:
-    """Every public name, for mkdocstrings to fill in."""
+    """Every public name, by what one does with it, for mkdocstrings to fill in."""
     import radocraft
 
-    text = ["# Python\n", "`import radocraft as rc`; everything below is a name of the package itself.\n"]
-    for name in sorted(radocraft.__all__, key=str.lower):
-        if not name.startswith("_"):
-            member = getattr(radocraft, name)
-            text.append(f"::: {member.__module__}.{member.__name__}\n")
-    text.append("::: radocraft.estimator.RadocraftClassifier\n")
+    text = ["# Python\n", "`import radocraft as rc`; every name below is a name of the package itself.\n"]
+    text.append("| | |\n|---|---|")
+    for names in TASKS.values():
+        for name in names:
+            summary = (inspect.getdoc(getattr(radocraft, name)) or "").splitlines()[0].replace("``", "`")
+            text.append(f"| [`rc.{name}`](#radocraft.{name}) | {summary} |")
+    for task, names in TASKS.items():
+        text.append(f"\n## {task}\n")
+        text += [f"::: radocraft.{name}\n" for name in names]
     return "\n".join(text)
 
 
@@ -206,8 +221,7 @@ def _fields(title: str, model: type[BaseModel], level: str = "##") -> str:
         for name, field in model.model_fields.items()
         if name != "kind"
     ]
-    summary = re.split(r"[;.] [Ss]ee the module", (inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " "))[0]
-    summary = summary.rstrip(".") + "."
+    summary = (inspect.getdoc(model) or "").split("\n\n")[0].replace("\n", " ").rstrip(".") + "."
     table = "\n".join(["| field | is | if left out | |", "|---|---|---|---|", *rows]) if rows else "No further fields."
     return f"{level} {title}\n\n{summary.replace('``', '`')}\n\n{table}\n"
 
@@ -217,7 +231,7 @@ def _said(model: type[BaseModel]) -> dict[str, str]:
     out: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         if issubclass(kind, BaseModel) and kind.__module__.startswith("radocraft"):
-            lines = ast.parse(inspect.getsource(kind)).body[0].body
+            lines = ast.parse(dedent(inspect.getsource(kind))).body[0].body
             for field, text in pairwise(lines):
                 if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
                     out[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())

@@ -9,14 +9,15 @@ from radocraft.files import __version__
 
 if TYPE_CHECKING:
     from radocraft.contract import Contract
-    from radocraft.demo import example_peers
+    from radocraft.demo import RadocraftClassifier, example_peers
+    from radocraft.errors import RadocraftError
     from radocraft.gate import Policy, release
     from radocraft.learning import advise, learn, recalibrate
-    from radocraft.model import Model, explain, predict
+    from radocraft.model import Model, ScoreModel, explain, load_model, predict
     from radocraft.pages import report
     from radocraft.parts import Part
     from radocraft.peer import share, share_counts
-    from radocraft.rows import craft, open_source
+    from radocraft.rows import Scorer, craft, open_source, profile
     from radocraft.sums import Tally
 
 __all__ = [
@@ -24,6 +25,10 @@ __all__ = [
     "Model",
     "Part",
     "Policy",
+    "RadocraftClassifier",
+    "RadocraftError",
+    "ScoreModel",
+    "Scorer",
     "Tally",
     "__version__",
     "advise",
@@ -31,8 +36,10 @@ __all__ = [
     "example_peers",
     "explain",
     "learn",
+    "load_model",
     "open_source",
     "predict",
+    "profile",
     "recalibrate",
     "release",
     "report",
@@ -41,16 +48,17 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "demo": ("example_peers", "RadocraftClassifier"),
     "contract": ("Contract",),
+    "rows": ("open_source", "profile", "craft", "Scorer"),
     "sums": ("Tally",),
     "gate": ("Policy", "release"),
-    "rows": ("craft", "open_source"),
-    "parts": ("Part",),
-    "model": ("Model", "explain", "predict"),
     "peer": ("share", "share_counts"),
-    "learning": ("advise", "learn", "recalibrate"),
+    "parts": ("Part",),
+    "learning": ("learn", "advise", "recalibrate"),
+    "model": ("Model", "ScoreModel", "load_model", "predict", "explain"),
     "pages": ("report",),
-    "demo": ("example_peers",),
+    "errors": ("RadocraftError",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -34,7 +34,18 @@ from pathlib import Path
 
 
 class RadocraftError(Exception):
-    """Base of every error raised on purpose; ``exit_code`` is what the command line returns."""
+    """Base of every error raised on purpose; ``exit_code`` is what the command line returns.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=500)
+    >>> try:
+    ...     rc.share(tables["bank"], contract, "shop")
+    ... except rc.RadocraftError as error:
+    ...     print(error.exit_code, error)
+    1 The contract 'default within a year' has no peer 'shop'. Its peers are: bank, insurer.
+    """
 
     exit_code = 1
     spent: tuple[float, float] | None = None

@@ -129,7 +129,7 @@ def _one_key(given: Any) -> Any:
 
 
 class Contract(Record):
-    """What the peers agree on; see the module's docstring for the file.
+    """What the peers agree on: the label, the features all share, and what each has of its own.
 
     Examples
     --------

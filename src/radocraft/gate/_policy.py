@@ -90,7 +90,7 @@ _OF_NOISE = {
 
 
 class Policy(_Rules):
-    """A peer's own rules; they are never sent. See the module's docstring for the file.
+    """A peer's own rules of what may leave. They are never sent.
 
     Parameters
     ----------

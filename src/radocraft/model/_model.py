@@ -146,7 +146,18 @@ class Model(Record):
 
 
 def load_model(path: str | Path) -> Model | ScoreModel:
-    """Read a model file, of columns or of scores."""
+    """Read a model file, of columns or of scores.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=500)
+    >>> file = Path(tempfile.mkdtemp()) / "model.json"
+    >>> rc.learn([rc.share(tables[peer], contract, peer) for peer in tables], contract).save(file)
+    >>> rc.load_model(file).peers
+    ('bank', 'insurer')
+    """
     try:
         found = json.loads(Path(path).read_bytes())
     except OSError as error:

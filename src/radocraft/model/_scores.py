@@ -89,8 +89,15 @@ class ScoreModel(Record):
 
     Examples
     --------
-    >>> ScoreModel.model_fields["method"].default
-    'scores'
+    >>> import radocraft as rc
+    >>> agreed, tables = rc.example_peers(rows=2000)
+    >>> spelled = agreed.model_dump(mode="json")
+    >>> for peer, held in spelled["peers"].items():
+    ...     held["features"] = {f"{peer}_score": {"kind": "score", "model": "linear"}}
+    >>> contract = rc.Contract.model_validate(spelled)
+    >>> model = rc.learn([rc.share(tables[peer], contract, peer) for peer in tables], contract)
+    >>> type(model).__name__, model.peers
+    ('ScoreModel', ('bank', 'insurer'))
     """
 
     format: Literal[1] = 1

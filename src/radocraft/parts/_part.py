@@ -74,6 +74,14 @@ class Part:
 
     `radocraft.share` makes one; `Part.read` reads one back and refuses it if it was
     changed, or cannot be.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=2000)
+    >>> part = rc.share(tables["bank"], contract, "bank")
+    >>> part.peer, part.metadata["policy"]["noise"], part.table.column_names[:4]
+    ('bank', 0.5, ['shared:region', 'shared:age', 'label', 'rows'])
     """
 
     table: pa.Table

@@ -36,6 +36,15 @@ def share_counts(
         As for `share`.
     model
         What `learn` gave.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=2000)
+    >>> model = rc.learn([rc.share(tables[peer], contract, peer) for peer in tables], contract)
+    >>> counts = rc.share_counts(tables["bank"], model, "bank")
+    >>> counts.peer, abs(counts.total - 2000) < 200
+    ('bank', True)
     """
     policy = policy or Policy()
     check_scope(model, peer, policy)

@@ -35,7 +35,7 @@ from radocraft.rows.engines._opening import open_source
 
 @dataclass(frozen=True)
 class Scorer:
-    """What scores a peer's rows.
+    """A peer's own fitted model, calibrated: it scores the peer's rows, and never leaves.
 
     Parameters
     ----------
@@ -57,6 +57,18 @@ class Scorer:
         What its user should know.
     logit
         Of scores from elsewhere, whether they are probabilities.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> agreed, tables = rc.example_peers(rows=2000)
+    >>> spelled = agreed.model_dump(mode="json")
+    >>> for peer, held in spelled["peers"].items():
+    ...     held["features"] = {f"{peer}_score": {"kind": "score", "model": "linear"}}
+    >>> contract, kept = rc.Contract.model_validate(spelled), []
+    >>> part = rc.share(tables["bank"], contract, "bank", on_scorer=kept.append)
+    >>> kept[0].score(tables["bank"]).column_names
+    ['signature', 'bank_score']
     """
 
     contract: Contract

@@ -68,6 +68,14 @@ class Tally:
         The rho that was spent on these constants; 0 where they were given, or are exact.
     pieces
         The files, tables or ranges of rows that are in; see `pieces`.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, tables = rc.example_peers(rows=2000)
+    >>> tally = rc.craft(tables["bank"], contract, "bank")
+    >>> tally.total, tally.columns[:2]
+    (2000, ('balance', 'has_mortgage'))
     """
 
     fingerprint: str
