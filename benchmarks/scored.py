@@ -29,6 +29,7 @@ from radocraft.rows._scoring_rows import _columns, _Peer, open_source, score_row
 
 KEYS = 365
 PEERS, DRAWS = (2, 4), (0, 1)
+MISSING = 4
 ENOUGH = 2000  # test rows of a cell; small domains are tested on all of their folds
 
 
@@ -36,7 +37,7 @@ ENOUGH = 2000  # test rows of a cell; small domains are tested on all of their f
 class ScoredFold:
     """One fold: `scores` of the rows that peers have (out of fold) and `new` of the test rows, a column per peer."""
 
-    codes: np.ndarray  # bins of the shared features: 4 of each, and 4 for missing
+    codes: np.ndarray  # bins of the shared features: 0 to 3 or fewer, and 4 for missing
     labels: np.ndarray
     scores: np.ndarray
     new_codes: np.ndarray
@@ -52,21 +53,22 @@ class ScoredFold:
     @property
     def contract(self) -> Contract:
         """The contract of these peers, with a key."""
-        return agreed(self.peers, self.codes.shape[1])
+        codes = np.vstack([self.codes, self.new_codes])
+        return agreed(self.peers, [int(column[column < MISSING].max()) for column in codes.T])
 
     def places(self, codes: np.ndarray) -> np.ndarray:
         """The rows' places in the grid of agreed codes."""
         shape = tuple(len(shared.codes) for shared in self.contract.shared)
-        return np.ravel_multi_index(tuple(codes.T), shape)
+        return np.ravel_multi_index(tuple(np.minimum(codes, np.array(shape) - 1).T), shape)
 
 
-def agreed(peers: int, shared: int) -> Contract:
-    """Bins as they are coded already, and a key with 365 values."""
+def agreed(peers: int, last: list[int]) -> Contract:
+    """Bins as they are coded already, of each shared feature from 0 to the last, and a key with 365 values."""
     return Contract.model_validate(
         {
             "name": "cell",
             "label": {"column": "y", "positive": 1, "negative": 0},
-            "shared": [{"name": f"s{at}", "edges": [0.5, 1.5, 2.5]} for at in range(shared)],
+            "shared": [{"name": f"s{at}", "edges": [code + 0.5 for code in range(top)]} for at, top in enumerate(last)],
             "peers": {f"p{at}": {"features": {f"score{at}": {"kind": "score"}}} for at in range(peers)},
             "key": [{"name": "key", "categories": [*range(KEYS)]}],
         }
@@ -102,7 +104,7 @@ def scored_folds(cell: Cell, kept: Path | None = None) -> Iterator[ScoredFold]:
 
 def scored_fold(fold: Fold) -> ScoredFold:
     """Fit every peer's model, and boosting on the joined table."""
-    contract = agreed(len(fold.tables), fold.train.codes.shape[1]).model_copy(update={"key": None})
+    contract = agreed(len(fold.tables), [len(edges) for edges in fold.edges]).model_copy(update={"key": None})
     model = HistGradientBoostingClassifier(random_state=0).fit(_whole(fold.train), fold.train.labels > 0)
     share = np.clip(model.predict_proba(_whole(fold.test))[:, 1], 1e-6, 1 - 1e-6)
     scores, new = [], []
@@ -139,7 +141,7 @@ def _numbered(chunk: Any) -> Any:
 
 
 def _table(rows: Rows, columns: slice) -> pa.Table:
-    held = {f"s{at}": np.where(codes == 4, np.nan, codes) for at, codes in enumerate(rows.codes.T)}
+    held = {f"s{at}": np.where(codes == MISSING, np.nan, codes) for at, codes in enumerate(rows.codes.T)}
     held |= {f"x{at}": column for at, column in enumerate(rows.values[:, columns].T)}
     return pa.table({**held, "y": (rows.labels > 0).astype(np.int64)})
 

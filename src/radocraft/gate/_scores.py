@@ -47,7 +47,7 @@ from radocraft.sums import (
 )
 
 _LABELS, _FEWEST = 2.0, 30.0
-_CLEAR, _EVEN = 1.0, 4.0 - 1e-9
+_CLEAR, _EVEN = 1.0, EDGES[-1] - 1e-9
 _SMALLEST, _LARGEST, _HALVINGS = 1e-6, 1e6, 60
 
 
@@ -149,7 +149,7 @@ def release_scores(
     >>> scores = labels + rng.normal(size=5000)
     >>> released = release_scores(contract, "bank", signatures=signatures, labels=labels, scores=scores)
     >>> released.cells.histogram.shape, 0.0 < released.spend.rho < 0.2
-    ((2, 16), True)
+    ((2, 20), True)
     """
     policy = policy or Policy()
     check_allowed(contract, peer, policy)

@@ -18,19 +18,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtrc
 
 from radocraft.arrays import Floats
 from radocraft.errors import LearnError
 from radocraft.learning._virtual import Merged
-from radocraft.sums import CLIP_GROUP, ScoreCells
+from radocraft.sums import CLIP_GROUP, EDGES, ScoreCells
 
 PRIOR = (0.3, 0.25)
 """Mean and deviation of the correlation of two peers' scores before anything is measured."""
 NOT_NEUTRAL = 1.3
-"""A key is refused if group sums vary this many times as much as they should, and more than chance explains."""
+"""A key is refused if group sums vary this many times as much as they should, and chance does not explain it."""
 _GRID = np.linspace(-0.6, 0.97, 158)
 _SHARES = (np.arange(400) + 0.5) / 400
-_LEAST, _CHANCE = 0.2, 3.0
+_LEAST, _CHANCE = 0.2, 1e-5
 _TINY = 1e-9
 
 
@@ -68,31 +69,54 @@ def correlate(merged: Merged, in_common: float = 1.0) -> Correlation:
 
 
 def variance_ratio(cells: ScoreCells, values: int) -> tuple[float, float]:
-    """How many times as much as a neutral key's a peer's group sums vary, and the standard error of that."""
-    squares, freedom = 0.0, 0
+    """How many times as much as a neutral key's a peer's group sums vary, and in how many degrees of freedom.
+
+    With a neutral key their product is distributed about as chi-square. Groups of few rows with
+    a few large residuals vary more than normal ones, and the deviation of a residual is itself
+    read off a noisy histogram: both count as fewer degrees of freedom, 2 / variance.
+    """
+    squares, freedom, variance = 0.0, 0.0, 0.0
     for label in (0, 1):
         if groups := len(cells.groups[label]):
             sums, rows, _, spread = _moments(cells, label, group_shares(values, groups))
-            squares += float(np.sum(sums**2 / (rows * spread**2 + cells.levels.groups[label] ** 2)))
+            usual = rows * spread**2 + cells.levels.groups[label] ** 2
+            squares += float(np.sum(sums**2 / usual))
             freedom += groups - 1
-    return (squares / freedom, (2.0 / freedom) ** 0.5) if freedom else (1.0, np.inf)
+            excess, error = _shape(cells, label)
+            variance += float(np.sum(2.0 + rows * max(excess, 0.0) / usual**2))
+            variance += (float(np.sum(rows / usual)) * error) ** 2
+    return (squares / freedom, 2.0 * freedom**2 / variance) if freedom else (1.0, 0.0)
+
+
+def _shape(cells: ScoreCells, label: int) -> tuple[float, float]:
+    """Fourth cumulant of a clipped residual, and the standard error of its variance that comes of noise."""
+    residual = _residuals(cells, label)
+    square = (residual - residual.mean()) ** 2
+    middle = np.clip((EDGES[1:] + EDGES[:-1]) / 2.0, -CLIP_GROUP, CLIP_GROUP) - residual.mean()
+    error = cells.levels.bins * float(np.linalg.norm(middle**2 - square.mean()))
+    return float((square**2).mean() - 3.0 * square.mean() ** 2), error / float(cells.rows[cells.which == label].sum())
 
 
 def check_neutral(cells: ScoreCells, merged: Merged) -> None:
     """Refuse a key that tells something."""
     if (key := merged.contract.key) is None:
         return
-    ratio, error = variance_ratio(cells, key.values)
-    if ratio > NOT_NEUTRAL and ratio - 1.0 > _CHANCE * error:
+    ratio, freedom = variance_ratio(cells, key.values)
+    if ratio > NOT_NEUTRAL and float(chdtrc(freedom, ratio * freedom)) < _CHANCE:
         raise LearnError(
             f"The key '{key.name}' is not neutral: sums of '{cells.peer}' by group vary {ratio:.2f} times as much as "
-            f"they would if it told nothing (at most {NOT_NEUTRAL:g} is allowed). Agree on another key, or on none."
+            f"they would if it told nothing ({NOT_NEUTRAL:g} times is allowed). Agree on another key, or on none."
         )
+
+
+def _residuals(cells: ScoreCells, label: int) -> Floats:
+    """Residuals of a label at even shares of its rows, clipped as in the sums by group."""
+    return np.asarray(np.clip(cells.quantile(label, _SHARES), -CLIP_GROUP, CLIP_GROUP))
 
 
 def _moments(cells: ScoreCells, label: int, shares: Floats) -> tuple[Floats, Floats, float, float]:
     """Centred sums by group, expected rows of the groups; mean and deviation of a clipped residual."""
-    residual = np.clip(cells.quantile(label, _SHARES), -CLIP_GROUP, CLIP_GROUP)
+    residual = _residuals(cells, label)
     rows = float(cells.rows[cells.which == label].sum()) * shares
     sums = cells.groups[label]
     centred = sums - sums.sum() / rows.sum() * rows

@@ -64,12 +64,15 @@ class Merged:
 
     @cached_property
     def rows(self) -> Floats:
-        """Rows of every label and signature: a cell's, in the shares of its signatures' counts; the mean over peers."""
+        """Rows of every label and signature: a cell's, in the shares of its signatures; the mean over peers.
+
+        These shares are drawn to equal ones, by as many rows as there is noise in a count.
+        """
         return np.asarray(np.mean([*map(self._rows_of, self.peers, self.cells)], axis=0))
 
     @staticmethod
     def _rows_of(cells: ScoreCells, place: Ints) -> Floats:
-        clear = np.maximum(cells.counts - cells.levels.rows, 0.0) + _TRACE
+        clear = np.maximum(cells.counts, 0.0) + np.maximum(cells.levels.rows, _TRACE)
         inside = np.bincount(place.ravel(), clear.ravel(), len(cells.rows))
         return np.asarray(cells.rows[place] * clear / inside[place])
 

@@ -27,14 +27,16 @@ UNIT = 2.0
 """Unit of summed scores, in log-odds."""
 CLIP_SUM, CLIP_SPREAD, CLIP_GROUP = 2.5, 2.0, 1.5
 """Clips of a score and of an absolute residual, both in units, and of a residual in deviations."""
-_POSITIVE = np.array([0.0, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 4.0])
+_USUAL = 4.0
+_POSITIVE = np.array([0.0, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, _USUAL, 10.0, 40.0])
 EDGES = np.concatenate([-_POSITIVE[:0:-1], _POSITIVE])
-"""Edges of the bins of residuals."""
+"""Edges of the bins of residuals; the wide ones are for rows that a model which is nearly always right gets wrong."""
 BINS = len(EDGES) - 1
+_FAR = (EDGES[:-1] >= _USUAL) | (EDGES[1:] <= -_USUAL)
 _PRIOR_ROWS, _PRIOR_SPREADS = 3.0, 10.0
 _LEAST_SPREAD, _TYPICAL, _NORMAL = 0.03, 0.5, 1.25  # a normal deviation is 1.25 mean absolute residuals
 _LEAST_NOISE = 0.1
-_FLOOR, _FLOOR_EXACT = 0.3, 0.1
+_FLOOR, _CLEAR, _TRACE = 0.3, 3.0, 1e-3
 _FEWEST_GROUPS, _ROWS_PER_GROUP = 4, 20
 
 
@@ -123,10 +125,21 @@ class ScoreCells:
 
     def quantile(self, label: int, share: Floats) -> Floats:
         """Residuals below which these shares of a label's rows lie, even inside bins."""
-        floor = _FLOOR * self.levels.bins if self.levels.bins else _FLOOR_EXACT
-        heights = np.maximum(self.histogram[label], floor)
+        heights = _clear_bins(self.histogram[label], self.levels.bins)
         below = np.concatenate([[0.0], np.cumsum(heights)]) / heights.sum()
         return np.asarray(np.interp(share, below, EDGES))
+
+
+def _clear_bins(rows: Floats, noise: float) -> Floats:
+    """A histogram as it may be without noise: no bin below a share of it, and none far out that may be noise alone.
+
+    Examples
+    --------
+    >>> _clear_bins(np.where(np.arange(BINS) == 10, 500.0, 20.0), 10.0)[[0, 1, 9, 10]]
+    array([1.e-03, 1.e-03, 2.e+01, 5.e+02])
+    """
+    out = np.where(_FAR & (rows < _CLEAR * noise), 0.0, rows)
+    return np.maximum(out, np.where(_FAR, _TRACE, np.maximum(_FLOOR * noise, _TRACE)))
 
 
 def _base_log_odds(rows: Numbers) -> float:
