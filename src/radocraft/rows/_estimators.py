@@ -1,7 +1,8 @@
 """Models that a peer fits on its own columns: boosted trees, a linear model, or what the user brings.
 
 All see a matrix of numbers in which a category is its code and NaN is missing, or, if they are pipelines or
-come from elsewhere than scikit-learn, a data frame with the columns' names.
+come from elsewhere than scikit-learn, a data frame with the columns' names. LightGBM and XGBoost refuse some
+names, such as "income: CHF", so theirs have numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from radocraft.errors import DataError
 from radocraft.rows._calibration import RAW_TOP, raw_log_odds
 from radocraft.rows._features import ScorerColumn
 
-EstimatorInput = Literal["matrix", "frame"]
+EstimatorInput = Literal["matrix", "frame", "numbered"]
+_PARTICULAR = ("lightgbm", "xgboost")
 _MANY_WORDS = 50
 
 
@@ -56,6 +58,8 @@ def adopted(given: Any, columns: Sequence[ScorerColumn], target: Target) -> tupl
             f"A {type(given).__name__} has neither of {', '.join(needed)}, which a score for this label needs. "
             "Give another estimator, or wrap it in `sklearn.calibration.CalibratedClassifierCV`."
         )
+    if type(fresh).__module__.split(".")[0] in _PARTICULAR:
+        return fresh, "numbered"
     if _takes_frames(fresh):
         return fresh, "frame"
     if "HistGradientBoosting" in type(fresh).__name__:
@@ -117,13 +121,13 @@ def given_form(matrix: Floats, columns: Sequence[ScorerColumn], form: EstimatorI
         ) from error
     out: dict[str, Any] = {}
     for at, column in enumerate(columns):
-        held = matrix[:, at]
+        held, name = matrix[:, at], f"column_{at}" if form == "numbered" else column.name
         if column.how == "category":
             codes = np.where(np.isnan(held), -1, held).astype(np.int64)
             words = pd.Index([*column.categories, _other(column.categories)])
-            out[column.name] = pd.Categorical.from_codes(codes, categories=words)
+            out[name] = pd.Categorical.from_codes(codes, categories=words)
         else:
-            out[column.name] = held
+            out[name] = held
     return pd.DataFrame(out)
 
 

@@ -53,6 +53,15 @@ def test_lightgbm_is_given_categories_dates_and_gaps_as_they_are() -> None:
     assert given["since"].nunique() == table["since"].to_pandas().nunique()
 
 
+def test_lightgbm_takes_columns_of_any_name() -> None:
+    """LightGBM by itself refuses some."""
+    table = people()
+    odd = table.rename_columns([{"income": "income: {CHF}"}.get(name, name) for name in table.column_names])
+    rows, scorer = score_rows(odd, CONTRACT, "bank", scorer=BOOSTING)
+    assert "income: {CHF}" in {column.name for column in scorer.columns}
+    assert lines(rows) == lines(score_rows(table, CONTRACT, "bank", scorer=BOOSTING)[0])
+
+
 @pytest.mark.parametrize("model", [BOOSTING, PIPELINE], ids=["lightgbm", "pipeline"])
 def test_any_estimator_is_shared_kept_and_read_back(model: object, tmp_path: Path) -> None:
     """The file that was kept scores new rows alike, and the peer's own rows for another release alike."""
