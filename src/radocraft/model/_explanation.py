@@ -74,15 +74,22 @@ def explain(model: Model) -> Explanation:
         peers=tuple(sorted(shares, key=lambda peer: -peer.share)),
         blocks=BlockShares(model, np.argsort(model.blocks.weights)[::-1]),
         certificate=model.certificate,
-        sentence=sentence(model.certificate),
+        sentence=sentence(model.certificate, noisy=model.privacy is not None),
         privacy=model.privacy.sentence if model.privacy else None,
     )
 
 
-def sentence(certificate: Certificate | None) -> str:
-    """The certificate in plain words."""
+def sentence(certificate: Certificate | None, *, noisy: bool = False) -> str:
+    """The certificate in plain words; sums with noise give estimates, no guarantee."""
     if certificate is None:
         return "The paper's method gives no bound on the loss."
+    if noisy:
+        best, loss = min(certificate.peers.items(), key=lambda item: item[1])
+        return (
+            f"By the sums as released the loss is {certificate.expected:.4f} on average over all matchings of rows "
+            f"({best}, the best peer alone: {loss:.4f}) and at most {certificate.guaranteed:.4f} under the worst of "
+            "them. These sums carry noise, so for the true rows this is an estimate and no guarantee."
+        )
     if certificate.trusted:
         bound = _bound(certificate)
         return (

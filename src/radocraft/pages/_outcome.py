@@ -23,7 +23,7 @@ _POINTS = 49
 def outcome(model: Model) -> Section:
     """The section."""
     children: list[Child] = [
-        tag("p", sentence(model.certificate), class_="lead"),
+        tag("p", sentence(model.certificate, noisy=model.privacy is not None), class_="lead"),
         tag("p", list(_expectation(model))),
         tag("p", _counted(model)) if model.second_round is not None else None,
         tag("p", _tested(model)) if model.validation is not None else None,

@@ -187,6 +187,9 @@ def test_sentence_promises_only_what_holds() -> None:
     if careless.certificate.guaranteed > min(careless.certificate.peers.values()):
         assert "under the worst of them" in careless.explain().sentence
     assert "no bound" in sentence(None)
+    noisy = learn([noisy_part(tables[peer], contract, peer) for peer in tables], contract, caution=1.0).explain()
+    assert "no guarantee" in noisy.sentence
+    assert "Whatever the true matching" not in noisy.sentence
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
