@@ -10,6 +10,7 @@ import inspect
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-REFERENCE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+SOURCE = DOCS.parent / "src" / "radocraft"
 WIDTH = 80
 NOTE = "<!-- written by docs/generate.py: change the code, not this page -->\n\n"
 
@@ -33,7 +35,9 @@ def pages() -> dict[str, str]:
         "part.md": part(),
         "errors.md": errors(),
         "api.md": api(),
+        "glossary.md": glossary(),
     }
+    written = {f"reference/{name}": text for name, text in written.items()} | {"design.md": design()}
     return {name: NOTE + text.rstrip() + "\n" for name, text in written.items()}
 
 
@@ -141,6 +145,109 @@ def errors() -> str:
         "| 130 | interrupted |\n\n"
         f"```text\n{drawn}\n```\n\n| error | exit code | when |\n|---|---|---|\n" + "\n".join(rows)
     )
+
+
+ROOMS = [
+    "contract",
+    "sums",
+    "gate",
+    "rows",
+    "ledger",
+    "parts",
+    "model",
+    "peer",
+    "learning",
+    "pages",
+    "net",
+    "demo",
+    "research",
+    "cli",
+]
+TOOLS = ("errors", "arrays", "files", "progress")
+SHAPE = """# The shape of the software
+
+```
+contract ──> rows ──> tally ──> gate ──> part ══(file, or network)══> blocks ──> learn ──> model ──> pages
+ (agreed)   (stay)  (stays too) (bound,  (the only thing              (merged)
+                                 noise)   that leaves)
+```
+
+`src/radocraft/` is a house with rooms, in the order in which the data walks. A room imports only rooms that stand
+above it in the first table, by what its `__init__.py` exports; all its other files are private. Tests in
+`tests/architecture/` keep that so, and `tests/unit/` has the same rooms and file names. Why things are as they are is
+explained in [choices worth knowing](choices.md), what each word means in the [glossary](reference/glossary.md).
+"""
+
+
+def design() -> str:
+    """The rooms and their files, from their docstrings."""
+    docs = {room: _docstring(SOURCE / room / "__init__.py") for room in ROOMS}
+    text = [SHAPE, "## The rooms\n", "| room | holds |\n|---|---|"]
+    tools = ", ".join(f"`{tool}.py`" for tool in TOOLS)
+    text.append(f"| {tools} | tools with one meaning each: errors, arrays, files, progress of long work |")
+    text += [f"| [`{room}/`](#{room}) | {_first_line(doc)} |" for room, doc in docs.items()]
+    text += ["\n## Where to add something\n", "| to add | go to |\n|---|---|", *_tasks(docs)]
+    for room, doc in docs.items():
+        said = re.sub(r"\n+To add .*", "", doc, flags=re.DOTALL)
+        text.append(f"\n## {room}\n\n{_restructured(said)}\n\n| file | holds |\n|---|---|")
+        files = sorted(path for path in (SOURCE / room).rglob("*.py") if path.name != "__init__.py")
+        for path in files:
+            text.append(f"| `{path.relative_to(SOURCE)}` | {_first_line(_docstring(path)).replace('``', '`')} |")
+    return "\n".join(text)
+
+
+def _tasks(docs: dict[str, str]) -> Iterator[str]:
+    """Rows of the table of what to add where; files are named from `src/radocraft/` on."""
+    for room, doc in docs.items():
+        joined = re.sub(r"\n +", " ", doc)
+        for what, where in re.findall(r"^To add (.*?): (.*)$", joined, flags=re.MULTILINE):
+            named = re.sub(r"`(?=_|engines/|study/)", f"`{room}/", where)
+            yield f"| {what} | {named} |"
+    yield "| an error | a class in `errors.py`, and its line in the tree at its head |"
+    yield "| a benchmark | a script in `benchmarks/` beside `craft.py`, which prints its page's table |"
+
+
+def glossary() -> str:
+    """Each word with its meaning, then each class that rooms offer."""
+    words = tomllib.loads((DOCS / "glossary.toml").read_text(encoding="utf-8"))
+    text = [
+        "# Glossary\n",
+        "Each word has one meaning, in code, messages, files and pages.\n",
+        "| word | means |\n|---|---|",
+    ]
+    text += [f"| **{word}** | {meaning} |" for word, meaning in sorted(words.items())]
+    text += [
+        "\n## Classes\n",
+        "What other rooms may use of a room; a user needs few of them.\n",
+        "| class | is | room |\n|---|---|---|",
+    ]
+    for name, (room, doc) in sorted(_offered_classes().items()):
+        text.append(f"| `{name}` | {_first_line(doc).replace('``', '`')} | `{room}` |")
+    return "\n".join(text)
+
+
+def _offered_classes() -> dict[str, tuple[str, str]]:
+    """Each class in a room's ``__all__``: its room and docstring."""
+    found = {}
+    for room in ROOMS:
+        tree = ast.parse((SOURCE / room / "__init__.py").read_text(encoding="utf-8"))
+        lists = [
+            node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        ]
+        offered = set(ast.literal_eval(lists[0].value))
+        for path in sorted((SOURCE / room).rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and node.name in offered:
+                    found[node.name] = (room, ast.get_docstring(node) or "")
+    return found
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
+def _first_line(doc: str) -> str:
+    return doc.split("\n", maxsplit=1)[0]
 
 
 TASKS = {
@@ -288,9 +395,8 @@ def _type(annotation: Any) -> str:
 
 def main() -> None:
     """Write every page."""
-    REFERENCE.mkdir(exist_ok=True)
     for name, text in pages().items():
-        (REFERENCE / name).write_text(text, encoding="utf-8")
+        (DOCS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 In comes one table, public or invented; out goes what peers with its columns would have learned together, beside what
 each could do alone.
+
+To add something to compare with: `_baselines.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""From a peer's tally to what may leave: roll up, add noise, account.
+"""From a peer's tally to what may leave: roll up, add noise, account for the privacy spent.
 
 In come a tally and the peer's policy; out goes a release, every number of which carries noise. Arithmetic only:
 no files and no ledger.
+
+To add a policy rule: a field in `_policy.py`; what it means in words in `_words.py`; where it holds in `_release.py`.
+To add a warning about what leaves: `_remarks.py`.
 """
 
 from radocraft.gate._account import Spend, epsilon_of, rho_of

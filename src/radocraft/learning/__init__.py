@@ -2,6 +2,8 @@
 
 In come parts of every peer; out goes a model with its losses and an outlook. Sums are seen here, never rows, but for
 the few linked ones whose people agreed. The room is not called `learn`, since that is the function it is for.
+
+To add a way to learn: a file beside `_matching.py` that returns a `Fit` (`_fit.py`); choose it in `_learn.py`.
 """
 
 from radocraft.learning._advise import Advice, advise, best_order, leanest

@@ -1,4 +1,4 @@
-"""What the blocks tell about the joined table's second moments, and what nobody can see.
+"""What the blocks say about the joined table's second moments, and what nobody can see.
 
 Symbols: ``mu_b`` is the mean vector of block b (1, shared, every peer's private
 columns), ``u_b`` its weight, ``M = sum_b u_b``. The loss of a classifier on the

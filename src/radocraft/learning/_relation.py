@@ -1,4 +1,4 @@
-"""How much caution is due: what block sums tell of the relation between peers' columns.
+"""How much caution is needed: what block sums show of the relation between peers' columns.
 
 Caution rho takes the peers' scores to be correlated by rho inside blocks. When all
 peers see the same people, block sums tell something about it: those who happen to be

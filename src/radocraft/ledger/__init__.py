@@ -2,6 +2,8 @@
 
 A file of typed lines that are added and never changed, each bound to the one before it. In come lines, from `peer`
 alone; out go those lines again, and the sums of what they spent.
+
+To add a column of the ledger: a field in `_lines.py`; it is shown by `cli/_ledger.py`.
 """
 
 from radocraft.ledger._budget import Budget

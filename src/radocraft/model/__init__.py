@@ -1,6 +1,8 @@
 """The model file, and all that is done with it: predicting, explaining, export.
 
 In comes what was learned, or a file; out go scores for a table, reasons for them, and a scikit-learn pipeline.
+
+To add a field of the model file: `_fields.py`, or `_scores.py` for models of scores.
 """
 
 from radocraft.model._explanation import Explanation, explain, sentence

@@ -160,7 +160,7 @@ class Outlook(Record):
 
 
 class Reliability(Record):
-    """Rows to expect with a probability in one bin: their share of all, the mean they are told, the mean that is so."""
+    """Rows to expect with a probability in one bin: their share of all, the predicted mean, the true mean."""
 
     share: float
     told: float

@@ -4,6 +4,9 @@ In come requests and parts, never code; out go parts that took the one road. Rea
 `_identity` and `_authority` (who says it), `_authentication` (who is let in), `_service` and `_channel` (the two ends
 of a connection), then `_jobs` (what a peer does with a request), `_peer` and `_push` (called, or dialling out), and
 `_collection`, `_mailbox`, `_collector` (the learner's side). Nothing here can reach a row but through `peer`.
+
+To add a message of the network: a class in `_messages.py`; peers answer it in `_peer.py`, the
+    collector in `_mailbox.py`.
 """
 
 from radocraft.net._authority import init_authority, issue, revoke, rotate

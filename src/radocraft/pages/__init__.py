@@ -1,6 +1,9 @@
 """The report and the review page, with one look.
 
 In comes a model, or a release that waits for a person; out goes HTML that needs no network to open.
+
+To add a kind of chart: `_charts.py`; show it in the section where it belongs, such as `_outcome.py` or `_weights.py`.
+To add a section of the report: a file beside `_people.py`, listed in `_report.py`.
 """
 
 from radocraft.pages._numbers import each, signed

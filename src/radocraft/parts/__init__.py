@@ -2,6 +2,8 @@
 
 In comes a release of the gate, or a file from anybody; out goes a part whose every number has been checked.
 Nothing here sees a row.
+
+To add a field of the part: `_metadata.py`, or `_table.py` for a number by cell; what must be true of it in `_check.py`.
 """
 
 from radocraft.parts._histograms import BINS, REACH, Histograms

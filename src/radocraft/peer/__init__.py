@@ -2,6 +2,8 @@
 
 In come the peer's own table and policy; out go parts and counts of scores, each with a line in the ledger. A crash is
 picked up where it left things, and requests from the network are answered by the same road.
+
+To add a kind of file that leaves: `_file_kinds.py`.
 """
 
 from radocraft.peer._counts import share_counts

@@ -1,6 +1,11 @@
 """The paper's experiments, rerun and carried on. No product code imports it.
 
 In come the paper's data sets; out go tables of results and figures.
+
+To add a claim of the study: `study/_claims.py`.
+To add a grid of settings: `study/_presets.py`.
+To add an algorithm: `study/_methods.py`.
+To add a figure: `study/_figures.py`.
 """
 
 from radocraft.research.study._claims import Verdict

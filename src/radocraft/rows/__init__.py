@@ -1,6 +1,11 @@
-"""All code that can see a row or writes SQL: engines, reading, bounding, summing.
+"""All code that can see a row or writes SQL: engines, reading, cleaning, summing, a peer's own scorer.
 
-In come a peer's table and a contract; out goes a tally, which stays at the peer. Rows stay where they are.
+In come a peer's table and a contract; out goes a tally or scored rows, which stay at the peer. Rows stay where they
+are.
+
+To add an engine: a file beside `engines/_postgres.py` that does what `engines/_base.py` asks; open it in
+    `engines/_opening.py`.
+To add a model that a peer fits by itself: `_estimators.py`.
 """
 
 from radocraft.rows._checks import check_labels, listed

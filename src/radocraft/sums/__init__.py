@@ -2,6 +2,8 @@
 
 In come bounded rows as whole numbers on a grid, from `rows`; out go sums by block and second moments by label.
 Nothing here sees a row.
+
+To add a number to the tally: a field in `_tally.py`.
 """
 
 from radocraft.sums._bounds import GRID, Bounding, Bounds, Steps
