@@ -12,9 +12,10 @@ EXTRAS := linkage,net,postgres,spark,study
 
 demo: $(CORE)
 	$(BIN)/radocraft demo
+	@echo "radocraft is in $(BIN): run 'source $(BIN)/activate' to have it on the path."
 
-test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: lint  # tests that lack something are skipped, and the last lines say what to install
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 lint: $(DEV)
 	$(BIN)/ruff check .

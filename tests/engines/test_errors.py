@@ -45,7 +45,7 @@ def test_wrong_database(postgres: Any) -> None:
 
 
 def test_no_server() -> None:
-    pytest.importorskip("adbc_driver_postgresql")
+    pytest.importorskip("adbc_driver_postgresql", reason="pip install radocraft[postgres]")
     with pytest.raises(SourceError, match=r"cannot be reached.*Check host and port") as caught:
         open_source("postgresql://peer:hunter2@127.0.0.1:1/postgres", table="customers")
     assert "hunter2" not in str(caught.value)

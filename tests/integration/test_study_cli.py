@@ -54,7 +54,7 @@ def test_compare(results: Path) -> None:
 
 @needs_data
 def test_figures(results: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="pip install radocraft[study]")
     written = json.loads(run(app, ["figures", str(results), "--output", str(tmp_path), "--json"]).stdout)
     assert str(tmp_path / "overview.png") in written
     assert all(Path(path).stat().st_size > 10_000 for path in written)
@@ -71,7 +71,7 @@ def commands_of_the_page() -> list[list[str]]:
 @needs_data
 def test_every_command_of_the_page_runs_on_few_cells(results: Path, tmp_path: Path) -> None:
     """With the preset ``smoke``, whose cells are there already, in place of the one that takes long."""
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="pip install radocraft[study]")
     found = commands_of_the_page()
     assert {words[0] for words in found} == {"run", "summary", "compare", "figures"}
     for words in found:

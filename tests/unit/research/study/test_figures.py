@@ -11,7 +11,7 @@ from radocraft.errors import StudyError
 from radocraft.research.study._figures import corruption_figure, draw_figures, oracle_figure, pick
 from radocraft.research.study._panels import grid_of
 
-pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib", reason="pip install radocraft[study]")
 PAPER = {"intercept": False, "encoding": "ordinal-standard"}
 
 

@@ -22,7 +22,7 @@ def test_the_heaviest_pair_comes_first() -> None:
 
 
 def test_splink_links_inside_blocks() -> None:
-    pytest.importorskip("splink")
+    pytest.importorskip("splink", reason="pip install radocraft[linkage]")
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (60, 2))
     labels = np.where(rng.random(60) < 0.5, 1, -1)
