@@ -118,6 +118,7 @@ def test_spark_sends_no_columns_to_the_driver(
     assert sum(batch.nbytes for batch in batches) <= 12 * len(rows)
     sent = b"".join(piece.to_pybytes() for piece in collected)
     incomes = customers()["income"].drop_null().to_numpy()
+    assert not spark.sparkContext._jsc.getPersistentRDDs(), "nothing stays on the workers, either"
     assert not [word for word in (b"clerk", b"farmer", b"income") if word in sent]
     assert not [income for income in incomes if income.tobytes() in sent]
 

@@ -72,10 +72,14 @@ class SparkSource:
             yield from _unpacked(self._run(query).mapInArrow(moments.packed, "piece binary"))
 
     def mapped(self, query: exp.Query, work: Work) -> Generator[pa.RecordBatch, None, None]:
-        """What workers make of their rows, one partition after the other."""
+        """What workers make of their rows, all at once; it waits with them and is fetched by partitions."""
         with _explaining(self.name, "radocraft, or a package that the scorer's models are made of"):
-            made = self._run(query).mapInArrow(lambda batches: moments.packed(work(batches)), "piece binary")
-            yield from _unpacked(made)
+            made = self._run(query).mapInArrow(lambda batches: moments.packed(work(batches)), "piece binary").persist()
+            try:
+                made.count()  # fetching alone would set workers on one partition after the other
+                yield from _unpacked(made)
+            finally:
+                made.unpersist()
 
     def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
         """Pair sums while they are few, else every partition's own sums."""
