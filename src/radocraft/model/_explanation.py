@@ -83,29 +83,28 @@ def sentence(certificate: Certificate | None, *, noisy: bool = False) -> str:
     """The certificate in plain words; sums with noise give estimates, no guarantee."""
     if certificate is None:
         return "The paper's method gives no bound on the loss."
-    if noisy:
-        best, loss = min(certificate.peers.items(), key=lambda item: item[1])
-        return (
-            f"By the sums as released the loss is {certificate.expected:.4f} on average over all matchings of rows "
-            f"({best}, the best peer alone: {loss:.4f}) and at most {certificate.guaranteed:.4f} under the worst of "
-            "them. These sums carry noise, so for the true rows this is an estimate and no guarantee."
-        )
+    bound = _bound(certificate, noisy)
     if certificate.trusted:
-        bound = _bound(certificate)
         return (
             f"If the estimated sums by label of {', '.join(certificate.trusted)} were exact, which flatters all that "
             f"follows: {bound[0].lower()}{bound[1:]}"
         )
     if certificate.uncertain:
         return (
-            f"{_bound(certificate)} Sums by label of {', '.join(certificate.uncertain)} are estimated; the worst case "
+            f"{bound} Sums by label of {', '.join(certificate.uncertain)} are estimated; the worst case "
             "allows an error of two standard deviations in them."
         )
-    return _bound(certificate)
+    return bound
 
 
-def _bound(certificate: Certificate) -> str:
+def _bound(certificate: Certificate, noisy: bool) -> str:
     best, loss = min(certificate.peers.items(), key=lambda item: item[1])
+    if noisy:
+        return (
+            f"By the sums as released the loss is {certificate.expected:.4f} on average over all matchings of rows "
+            f"({best}, the best peer alone: {loss:.4f}) and at most {certificate.guaranteed:.4f} under the worst of "
+            "them. These sums carry noise, so for the true rows this is an estimate and no guarantee."
+        )
     if certificate.guaranteed <= loss * (1 + 1e-9):
         return (
             "Whatever the true matching of rows, on the training population as released this model is at least as "
