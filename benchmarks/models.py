@@ -102,7 +102,7 @@ def _estimate(fold: Fold) -> tuple[float, ...]:
 
 def probabilities() -> None:
     """Expected calibration error in ten bins and log loss on held-out rows, told in three ways."""
-    ways = ("as told", "spread at caution 0", "by signature")
+    ways = ("as given", "spread at caution 0", "by signature")
     head = ["domain", *(f"ECE, {way}" for way in ways), *(f"log loss, {way}" for way in ways)]
     found = by_domain(_probabilities)
     means = {domain: rows.mean(axis=0) for domain, rows in found.items()}
@@ -110,7 +110,7 @@ def probabilities() -> None:
     lines = [[domain, *(f"{value:.3f}" for value in mean)] for domain, mean in means.items()]
     print_table("How far probabilities are off", head, lines)
     most = [f"{domain} {rows[:, 0].max():.3f}" for domain, rows in found.items()]
-    print(f"\nLargest ECE of a cell, as told: {', '.join(most)}")
+    print(f"\nLargest ECE of a cell, as given: {', '.join(most)}")
 
 
 def _probabilities(fold: Fold) -> tuple[float, ...]:
