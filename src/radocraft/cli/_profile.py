@@ -40,4 +40,4 @@ def profile(
         grid.add_row(column.name, column.kind, *([", ".join(sketch)] if outline else []))
     out.print(grid)
     if outlined.guarantee is not None:
-        out.print(f"The outline: {outlined.guarantee}. No ledger counts it: tell it once.")
+        out.print(f"The outline: {outlined.guarantee}. No ledger counts it: hand it out once.")
