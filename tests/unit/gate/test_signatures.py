@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from radocraft import Contract, Policy, Tally, release
-from radocraft.gate import Noise
+from radocraft.gate import Noise, epsilon_of
 from radocraft.gate import _signatures as module
 from radocraft.gate._signatures import Signatures, count_open
 from radocraft.rows import craft_rows
@@ -84,3 +84,13 @@ def test_a_release_says_what_the_threshold_cost() -> None:
     assert released.spend.delta == pytest.approx(1e-7)
     assert LONE not in keys(released.cells.codes, released.cells.labels)
     assert [0, 0, 1] in keys(released.cells.codes, released.cells.labels)
+
+
+def test_what_the_threshold_costs_is_not_spent_again_on_noise() -> None:
+    """A stated epsilon holds at the stated delta, which the threshold has a tenth of."""
+    policy = Policy(epsilon=2.0)
+    released = release(tally(), CONTRACT, policy, Noise.seeded(0, "bank"))
+    assert released.spend.delta == pytest.approx(0.1 * policy.delta)
+    reached = epsilon_of(released.spend.rho, policy.delta - released.spend.delta)
+    assert 0.98 * 2.0 < reached <= 2.0
+    assert released.epsilon == reached

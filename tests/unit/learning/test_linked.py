@@ -1,5 +1,7 @@
 """Linked rows: what they show of the unseen covariance, what they choose, and how they validate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,8 +11,9 @@ from radocraft import Contract, Model, Part, Policy, learn
 from radocraft.errors import LearnError, MissingColumn, UnknownLabel
 from radocraft.learning._blocks import merge
 from radocraft.learning._completion import complete
-from radocraft.learning._linked import largest_share, seen
+from radocraft.learning._linked import SHARES, cross_fitted, largest_share, seen
 from radocraft.learning._linked_rows import read_linked
+from radocraft.learning._matching import Ridge
 
 CONTRACT = Contract.parse(
     """
@@ -62,6 +65,19 @@ def test_validation_is_a_real_error(parts: list[Part]) -> None:
     assert model.validation.rows == 2000
     assert model.validation.error == pytest.approx(true, abs=3 * np.sqrt(true * (1 - true) / 2000))
     assert model.validation.loss == min(candidate.loss for candidate in model.validation.compared)
+
+
+def test_a_share_of_the_covariance_is_judged_by_rows_that_did_not_make_it(parts: list[Part]) -> None:
+    """Rows come in five turns; what others of a row's own turn are like says nothing of its score."""
+    blocks = merge(parts, CONTRACT)
+    linked, problem = read_linked(people(100, seed=5), blocks), Ridge(complete(blocks), 0.01)
+    changed = linked.design.copy()
+    changed[5::5, -1] *= -3.0  # all of the first turn but its first row
+    before, after = (cross_fitted(problem, blocks, rows) for rows in (linked, replace(linked, design=changed)))
+    assert [share for share, _ in before] == [*SHARES]
+    for (_, old), (_, new) in zip(before, after, strict=True):
+        assert new[0] == old[0]
+        assert (new[1:5] != old[1:5]).all(), "of the other turns it says much"
 
 
 def test_covariance_is_that_of_the_joined_table(parts: list[Part]) -> None:

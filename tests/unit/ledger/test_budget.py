@@ -6,7 +6,7 @@ import pytest
 from tests.unit.ledger.entries import leaving, proposal
 
 from radocraft.errors import PolicyRefusal
-from radocraft.gate._account import Spend, epsilon_of
+from radocraft.gate._account import Spend, epsilon_of, rho_of
 from radocraft.ledger._budget import Budget
 from radocraft.ledger._ledger import Ledger
 from radocraft.ledger._lines import Limits
@@ -29,6 +29,26 @@ def test_what_would_exceed_epsilon_is_refused_with_what_remains(tmp_path):
     with pytest.raises(PolicyRefusal, match=rf"epsilon 1\.11 of 6 at delta 1e-06 left, and with this .* {after}"):
         ledger.append(leaving("c", rho=0.5, limits=EPSILON))
     ledger.append(leaving("c", rho=0.1, limits=EPSILON))
+
+
+@pytest.mark.parametrize("over", [-1e-6, 1e-6, 0.01])
+def test_the_budget_is_kept_to_the_last_digit(tmp_path, over):
+    """What comes to exactly the epsilon of a life may leave, and nothing above it."""
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.append(leaving("a", rho=0.1, limits=EPSILON))
+    last = leaving("b", rho=rho_of(6.0 * (1 + over), 1e-6) - 0.1, limits=EPSILON)
+    if over < 0:
+        ledger.append(last)
+        assert Budget.of(ledger.history(), "t", EPSILON).share == pytest.approx(1.0, abs=2e-6)
+    else:
+        with pytest.raises(PolicyRefusal, match="would exceed the lifetime budget"):
+            ledger.append(last)
+
+
+@pytest.mark.parametrize(("spent", "releases", "exceeded"), [(0.5, 10, False), (0.5, 11, True)])
+def test_so_many_releases_and_no_more(spent, releases, exceeded):
+    limits = Limits(delta=1e-6, releases=10)
+    assert Budget(Spend(spent), releases, limits).exceeded == exceeded
 
 
 def test_a_proposal_spends_whether_or_not_it_leaves_and_the_same_file_once(tmp_path):

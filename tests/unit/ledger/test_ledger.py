@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 from tests.unit.ledger.entries import leaving
 
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.ledger._chain import FIRST, Chain
+from radocraft.ledger._chain import _hash as chain_hash
 from radocraft.ledger._ledger import Ledger
 from radocraft.ledger._lines import Limits
 
@@ -41,7 +44,7 @@ def test_an_overspend_is_refused_and_leaves_no_line(tmp_path):
     assert len(ledger.lines()) == 2
 
 
-@pytest.mark.parametrize("change", ["value", "drop first", "swap", "hash"])
+@pytest.mark.parametrize("change", ["value", "value and hash", "drop first", "swap", "hash"])
 def test_a_changed_line_stops_everything(tmp_path, change):
     path = tmp_path / "ledger"
     ledger = Ledger(path)
@@ -50,6 +53,10 @@ def test_a_changed_line_stops_everything(tmp_path, change):
     lines = path.read_text().splitlines(keepends=True)
     if change == "value":
         lines[1] = lines[1].replace("0.25", "0.01")
+    elif change == "value and hash":  # a line that is whole in itself
+        entry = json.loads(lines[1].replace("0.25", "0.0"))
+        del entry["hash"]
+        lines[1] = json.dumps({**entry, "hash": chain_hash(entry)}) + "\n"
     elif change == "drop first":
         lines = lines[1:]
     elif change == "swap":
@@ -186,30 +193,33 @@ def test_killed_at_any_line_nothing_leaves_without_a_spend(tmp_path):
     assert killed >= 8
 
 
-SPENDER = """
-    import sys
-    from tests.unit.ledger.entries import leaving
-    from radocraft.errors import PolicyRefusal
-    from radocraft.ledger import Ledger
-    from hashlib import sha256
-    won = 0
-    for at in range(20):
-        file = sha256(f"{sys.argv[2]} {at}".encode()).hexdigest()
+def test_two_at_once_cannot_overspend(tmp_path):
+    """While one is between reading the ledger and writing its line, another waits, and then reads that line."""
+    ledger, inside, go_on = Ledger(tmp_path / "ledger"), threading.Event(), threading.Event()
+    once = Limits(delta=1e-6, releases=1)
+    refused = []
+
+    def slow(history):
+        inside.set()
+        assert go_on.wait(10)
+
+    def quick():
         try:
-            Ledger(sys.argv[1]).append(leaving(file=file[0]).model_copy(update={"file": file}))
-            won += 1
-        except PolicyRefusal:
-            pass
-    print(won)
-"""
+            Ledger(tmp_path / "ledger").append(leaving("b", limits=once))
+        except PolicyRefusal as refusal:
+            refused.append(str(refusal))
 
-
-def test_two_processes_cannot_overspend(tmp_path):
-    words = [sys.executable, "-c", textwrap.dedent(SPENDER), str(tmp_path / "ledger")]
-    both = [subprocess.Popen([*words, who], stdout=subprocess.PIPE, text=True) for who in "xy"]
-    won = sum(int(process.communicate()[0]) for process in both)
-    assert won == 10
-    assert Ledger(tmp_path / "ledger").spent("t").rho == pytest.approx(2.5)
+    with ThreadPoolExecutor() as both:
+        first = both.submit(ledger.append, leaving("a", limits=once), slow)
+        assert inside.wait(10)
+        second = both.submit(quick)
+        wait([second], 0.5)  # without a lock it would be done by now
+        go_on.set()
+        first.result(10)
+        second.result(10)
+    assert [line.entry.file[0] for line in ledger.lines()] == ["a"]
+    assert len(refused) == 1
+    assert "1 release, together" in refused[0]
 
 
 def test_the_line_is_synced_before_append_returns(tmp_path, monkeypatch):
