@@ -90,6 +90,19 @@ def test_what_several_peers_know_alike_counts_once(peers: int, related: float) -
     assert np.mean(expit(log_odds)) == pytest.approx(labels.mean(), abs=0.005), "slope and intercept are calibrated"
 
 
+@pytest.mark.parametrize("related", [-0.5, 0.4])
+def test_the_direction_is_half_that_of_independence(related: float) -> None:
+    """What is wrong with a correlation is only half learned: each direction adds up to 1, and their mean counts."""
+    aparts = np.array([1.3, 0.6])
+    merged, correlation = world([*aparts], slope=0.0), of(related, 2)
+    bayes = np.linalg.solve(correlation.mean, aparts) / aparts
+    both = bayes / np.abs(bayes).sum() + 0.5
+    weights = fit_head(merged, correlation).weights
+    assert weights[0] / weights[1] == pytest.approx(both[0] / both[1], rel=0.08)
+    assert abs(bayes[0] / bayes[1] / (both[0] / both[1]) - 1) > 0.2, "neither of them is this"
+    assert abs(both[0] / both[1] - 1) > 0.1
+
+
 def test_weights_of_scores_are_never_negative() -> None:
     """Where one peer knows less of the same, Bayes' rule would take it away from the other."""
     merged, correlation = world([1.3, 0.5], slope=0.0), of(0.9, 2)

@@ -1,5 +1,7 @@
 """Rows that could be: every peer's own margins to the last digit, and any correlation between peers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from tests.unit.learning.scored import SIGNATURES, people
 
 from radocraft import Policy
 from radocraft.learning._virtual import Merged, VirtualRows, positive, virtual_rows
-from radocraft.sums import ROLLED, TOP
+from radocraft.sums import ROLLED, TOP, ScoreCells
 
 PEERS = 3
 POLICIES = {
@@ -92,6 +94,38 @@ def test_a_rolled_up_cell_is_shared_out_as_its_signatures_were_counted():
     assert any((cells.codes == ROLLED).any() for cells in merged.peers)
     counted = np.array([np.bincount(world.signatures[world.labels == label], minlength=SIGNATURES) for label in (0, 1)])
     np.testing.assert_allclose(merged.rows, counted, rtol=1e-3)
+
+
+def without(cells: ScoreCells, gone: int) -> ScoreCells:
+    """As if a cell had left nothing."""
+    kept = np.arange(len(cells.rows)) != gone
+    names = ("codes", "labels", "rows", "sums", "spreads")
+    return replace(cells, **{name: getattr(cells, name)[kept] for name in names})
+
+
+def test_a_signature_outside_all_cells_goes_to_the_largest_of_its_label():
+    world = people(1500, 1, peers=1, positive=0.3)
+    whole = world.merged().peers[0]
+    gone = int(np.flatnonzero(whole.which == 1)[0])
+    merged = Merged(world.contract, (without(whole, gone),))
+    code, (kept,) = int(whole.codes[gone, 0]), merged.peers
+    largest = np.flatnonzero(kept.which == 1)[np.argmax(kept.rows[kept.which == 1])]
+    assert largest != np.flatnonzero(kept.which == 1)[0]
+    assert merged.cells[0][1, code] == largest
+    others = np.delete(np.arange(SIGNATURES), code)
+    assert kept.codes[merged.cells[0][1, others], 0].tolist() == others.tolist()
+
+
+def test_counts_that_noise_alone_may_have_made_take_no_rows():
+    """Of a cell of all signatures, nearly none go to one whose count is no more than a deviation of its noise."""
+    world = people(1500, 1, peers=1, positive=0.3)
+    cells = world.cells(0, Policy(signatures="labels-only"))
+    counts = np.full_like(cells.counts, 100.0)
+    counts[:, 2] = 9.0
+    loud = replace(cells, counts=counts, levels=replace(cells.levels, rows=10.0))
+    rows = Merged(world.contract, (loud,)).rows
+    assert (rows[:, 2] < 0.001 * rows.sum(axis=1)).all()
+    np.testing.assert_allclose(np.delete(rows, 2, axis=1), rows[:, :1] @ np.ones((1, SIGNATURES - 1)))
 
 
 def test_log_odds_of_signatures_are_those_of_the_rows_drawn_a_little_to_the_base_rate():
