@@ -26,7 +26,8 @@ from sklearn.linear_model import LogisticRegression
 from radocraft import Policy
 from radocraft.gate import release_scores
 from radocraft.learning._correlation import correlate
-from radocraft.learning._head import Quality, expect, fit_head
+from radocraft.learning._head import fit_head
+from radocraft.learning._outlook import Quality, expect
 from radocraft.learning._virtual import Merged
 from radocraft.research.study._domains import DOMAINS
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from radocraft.contract import Contract
 from radocraft.learning._correlation import Correlation, correlate
-from radocraft.learning._head import EXPECT, Head, Quality, expect, fit_head
-from radocraft.learning._quality_curves import reliability, roc
-from radocraft.learning._virtual import Merged, virtual_rows
-from radocraft.model import ExpectedQuality, HeadWeights, Origin, Relation, ScoreModel, ScoreOutlook
+from radocraft.learning._head import Head, fit_head
+from radocraft.learning._outlook import outlook_of
+from radocraft.learning._virtual import Merged
+from radocraft.model import HeadWeights, Origin, Relation, ScoreModel
 from radocraft.sums import ScoreCells
 
 _ALL_SETS = 5
@@ -45,38 +45,15 @@ def learn_scores(
     merged = Merged(contract, tuple(cells))
     correlation = correlate(merged, in_common)
     heads = [_average(places) if average else fit_head(merged, correlation, places) for places in _sets(len(cells))]
-    whole = heads[-1]
-    expected = expect(merged, whole, correlation)
-    rows = virtual_rows(merged, correlation.mean, EXPECT)
-    log_odds = whole.log_odds(rows.features)
-    false, true = roc(log_odds, rows.labels)
-    without = {
-        merged.names[({*whole.places} - {*head.places}).pop()]: _as_expected(
-            Quality.of(head.log_odds(rows.features), rows.labels)
-        )
-        for head in heads
-        if len(head.places) == len(whole.places) - 1
-    }
     return ScoreModel(
         head="average" if average else "fitted",
         contract=contract,
         heads=tuple(_weights(head, merged.names) for head in heads),
         signatures=tuple(merged.log_odds.tolist()),
         relation=_relation(correlation),
-        outlook=ScoreOutlook(
-            here=_as_expected(expected.here),
-            low=_as_expected(expected.low),
-            high=_as_expected(expected.high),
-            rows=expected.rows,
-            base_rate=expected.base_rate,
-            alone={name: _as_expected(quality) for name, quality in zip(merged.names, expected.alone, strict=True)},
-            without=without,
-            false_positive_rate=false,
-            true_positive_rate=true,
-            reliability=reliability(log_odds, rows.labels),
-        ),
+        outlook=outlook_of(merged, heads, correlation),
         learned_from=tuple(origins),
-        notes=(*_remarks(merged, correlation, whole, average=average), *notes),
+        notes=(*_remarks(merged, correlation, heads[-1], average=average), *notes),
     )
 
 
@@ -97,10 +74,6 @@ def _weights(head: Head, names: tuple[str, ...]) -> HeadWeights:
     *weights, signature = head.weights.tolist()
     peers = tuple(names[at] for at in head.places)
     return HeadWeights(peers=peers, intercept=head.intercept, weights=tuple(weights), signature=signature)
-
-
-def _as_expected(quality: Quality) -> ExpectedQuality:
-    return ExpectedQuality(error=quality.error, auc=quality.auc, log_loss=quality.log_loss)
 
 
 def _relation(correlation: Correlation) -> Relation:

@@ -11,7 +11,6 @@ noise of the parts they were learned from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +25,8 @@ from radocraft.contract import Contract, Record
 from radocraft.errors import LearnError
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._checks import check_scores
-from radocraft.model._fields import Origin, Reliability
+from radocraft.model._fields import Origin
+from radocraft.model._outlook import ScoreOutlook
 from radocraft.model._scoring import Scores
 from radocraft.model._sheets import Peers, join_sheets
 from radocraft.rows import Scorer, open_source
@@ -47,41 +47,12 @@ class HeadWeights(Record):
         return np.asarray(self.intercept + scores @ np.array(self.weights).reshape(-1) + self.signature * signature)
 
 
-class ExpectedQuality(Record):
-    """Error rate, AUC and log loss to expect on new rows."""
-
-    error: float
-    auc: float
-    log_loss: float
-
-
 class Relation(Record):
     """Correlation of the peers' scores inside label and signature, with standard errors, and how it is known."""
 
     correlation: tuple[tuple[float, ...], ...]
     error: tuple[tuple[float, ...], ...]
     source: Literal["linked groups", "assumed"]
-
-
-class ScoreOutlook(Record):
-    """What to expect: here, and with every correlation two standard errors lower and higher.
-
-    ``alone`` is each peer's score by itself, ``without`` the model that lacks one peer,
-    ``rows`` the standard error of an error rate on so many rows, ``base_rate`` the error
-    of always giving the likelier label. ROC curve and reliability are of the rows that could
-    be from which all of this is told.
-    """
-
-    here: ExpectedQuality
-    low: ExpectedQuality
-    high: ExpectedQuality
-    rows: float
-    base_rate: float
-    alone: dict[str, ExpectedQuality]
-    without: dict[str, ExpectedQuality] = Field(default_factory=dict)
-    false_positive_rate: tuple[float, ...] = ()
-    true_positive_rate: tuple[float, ...] = ()
-    reliability: tuple[Reliability, ...] = ()
 
 
 class ScoreModel(Record):
@@ -197,29 +168,3 @@ def predict_scores(
 
 def _several(data: Any) -> list[Any]:
     return [*data] if isinstance(data, list | tuple) and data else [data]
-
-
-@dataclass(frozen=True)
-class Gain:
-    """How much better than the best peer alone a model of scores should be, in log loss and in one sentence."""
-
-    peer: str
-    loss: float
-    low: float
-    high: float
-    sentence: str
-
-
-def gain_of(model: ScoreModel) -> Gain:
-    """What the joint model gains over the best peer's own score, as far as what left tells."""
-    outlook = model.outlook
-    peer, alone = min(outlook.alone.items(), key=lambda item: item[1].log_loss)
-    low, high = sorted(alone.log_loss - quality.log_loss for quality in (outlook.low, outlook.high))
-    gain = alone.log_loss - outlook.here.log_loss
-    points = 100.0 * (alone.error - outlook.here.error)
-    found = f"{points:.1f} points of error and {gain:.3f} of log loss (from {low:.3f} to {high:.3f})"
-    if low > 0.0:
-        sentence = f"Together they should do better than {peer} alone by {found}."
-    else:
-        sentence = f"Whether they do better than {peer} alone cannot be told from what left: expected are {found}."
-    return Gain(peer, gain, low, high, sentence)

@@ -16,7 +16,8 @@ from tests.unit.learning.scored import SIGNATURES, agreed, people
 from radocraft import Policy
 from radocraft.arrays import Floats
 from radocraft.learning._correlation import Correlation, correlate
-from radocraft.learning._head import FIT, Head, Quality, expect, fit_head
+from radocraft.learning._head import FIT, Head, fit_head
+from radocraft.learning._outlook import Quality, expect
 from radocraft.learning._virtual import Merged, virtual_rows
 from radocraft.sums import BINS, ScoreCells
 
