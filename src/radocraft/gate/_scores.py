@@ -17,6 +17,7 @@ What this promises speaks of the scores: a row also moved the model that scored 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -49,6 +50,7 @@ from radocraft.sums import (
 _LABELS, _FEWEST = 2.0, 30.0
 _CLEAR, _EVEN = 1.0, EDGES[-1] - 1e-9
 _SMALLEST, _LARGEST, _HALVINGS = 1e-6, 1e6, 60
+_PIECE = 2**18
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def release_scores(
     signatures, labels, scores, keys
         Of every row: its place in the grid of shared codes, its label's code, its score out of fold
         as log-odds, and the value of its key (-1 where it has none); no keys if the contract has none.
+        In numbers as narrow as they come: rows are summed some at a time.
     policy
         The peer's rules; those of `Policy()` if None.
     noise
@@ -160,7 +163,7 @@ def release_scores(
 
 @dataclass(frozen=True)
 class _Given:
-    """The rows, as numbers on the grid and places in tables."""
+    """The rows, as they come; `pieces` has some at a time as wide numbers."""
 
     contract: Contract
     peer: str
@@ -192,9 +195,36 @@ class _Given:
         )
         return np.vstack([codes, codes]), np.repeat(np.array(self.known), self.count)
 
+    def pieces(self) -> Iterator[_Given]:
+        """Some rows at a time: a hundred million fit in memory as narrow numbers only."""
+        for start in range(0, len(self.scores), _PIECE):
+            some = slice(start, start + _PIECE)
+            yield replace(
+                self,
+                signatures=self.signatures[some].astype(np.int64),
+                label_codes=self.label_codes[some].astype(np.int64),
+                scores=self.scores[some].astype(np.float64),
+                keys=None if self.keys is None else self.keys[some].astype(np.int64),
+            )
+
     def counts(self) -> Floats:
         """Rows of every agreed signature."""
-        return np.bincount(self.which * self.count + self.signatures, minlength=2 * self.count).astype(np.float64)
+        return self.counted(lambda rows: rows.which * rows.count + rows.signatures, 2 * self.count)
+
+    def counted(self, place: Callable[[_Given], Ints], size: int) -> Floats:
+        """How many rows have each place."""
+        out = np.zeros(size)
+        for rows in self.pieces():
+            out += np.bincount(place(rows), minlength=size)
+        return out
+
+    def summed(self, placed: Callable[[_Given], tuple[Ints, Floats]], clip: float, size: int) -> Floats:
+        """Sums of clipped values by place, in whole steps of the grid."""
+        out = np.zeros(size)
+        for rows in self.pieces():
+            place, values = placed(rows)
+            out += np.bincount(place, np.rint(np.clip(values, -clip, clip) * GRID), size)
+        return out
 
 
 def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spend, int]:
@@ -285,35 +315,56 @@ class _Tables:
         given, levels = self.given, self.levels
         number = joined(number_rows(np.column_stack([labels, codes])), labels, counts, least)
         first = first_of_each(number)
-        cell = number[given.which * given.count + given.signatures]
         rows = np.maximum(np.rint(np.bincount(number, counts)), 1.0)
         cells = ScoreCells(given.peer, codes[first], labels[first], rows, counts=counts.reshape(2, -1), levels=levels)
-        centred = (given.scores - cells.centre) / UNIT
-        cells = replace(cells, sums=self.summed(cell, centred, CLIP_SUM, len(first), levels.sums))
-        off = given.scores - cells.means[cell]
-        cells = replace(cells, spreads=self.summed(cell, np.abs(off) / UNIT, CLIP_SPREAD, len(first), levels.spreads))
-        residual = off / cells.deviations[cell]
+
+        def cell(rows: _Given) -> Ints:
+            return np.asarray(number[rows.which * rows.count + rows.signatures])
+
+        def centred(rows: _Given) -> tuple[Ints, Floats]:
+            return cell(rows), (rows.scores - cells.centre) / UNIT
+
+        cells = replace(cells, sums=self.summed(centred, CLIP_SUM, len(first), levels.sums))
+
+        def distances(rows: _Given) -> tuple[Ints, Floats]:
+            own = cell(rows)
+            return own, np.abs(rows.scores - cells.means[own]) / UNIT
+
+        cells = replace(cells, spreads=self.summed(distances, CLIP_SPREAD, len(first), levels.spreads))
+
+        def residuals(rows: _Given) -> Floats:
+            own = cell(rows)
+            return np.asarray((rows.scores - cells.means[own]) / cells.deviations[own])
+
         return replace(
             cells,
-            histogram=self.histogram(residual),
-            groups=tuple(self.grouped(residual, label, groups[label]) for label in (0, 1)),
+            histogram=self.histogram(residuals),
+            groups=tuple(self.grouped(residuals, label, groups[label]) for label in (0, 1)),
         )
 
-    def histogram(self, residual: Floats) -> Floats:
+    def histogram(self, residuals: Callable[[_Given], Floats]) -> Floats:
         """Rows by label and bin."""
-        bins = np.searchsorted(EDGES, np.clip(residual, EDGES[0], _EVEN), side="right") - 1
-        exact = np.bincount(self.given.which * BINS + bins, minlength=2 * BINS).reshape(2, BINS)
+
+        def place(rows: _Given) -> Ints:
+            bins = np.searchsorted(EDGES, np.clip(residuals(rows), EDGES[0], _EVEN), side="right") - 1
+            return np.asarray(rows.which * BINS + bins)
+
+        exact = self.given.counted(place, 2 * BINS).reshape(2, BINS)
         return np.asarray(exact + self.noise.draw(exact.shape, self.levels.bins))
 
-    def grouped(self, residual: Floats, label: int, groups: int) -> Floats:
+    def grouped(self, residuals: Callable[[_Given], Floats], label: int, groups: int) -> Floats:
         """Sums of a label's residuals by group of the key."""
-        keys = self.given.keys
-        if keys is None or not groups:
+        if self.given.keys is None or not groups:
             return np.zeros(0)
-        own = (self.given.which == label) & (keys >= 0)
-        return self.summed(keys[own] % groups, residual[own], CLIP_GROUP, groups, self.levels.groups[label])
 
-    def summed(self, place: Ints, values: Floats, clip: float, size: int, sd: float) -> Floats:
-        """Sums of clipped values, in whole steps of the grid, with noise."""
-        exact = np.bincount(place, np.rint(np.clip(values, -clip, clip) * GRID), size).astype(np.float64)
+        def placed(rows: _Given) -> tuple[Ints, Floats]:
+            keys = np.zeros_like(rows.which) if rows.keys is None else rows.keys
+            own = (rows.which == label) & (keys >= 0)
+            return keys[own] % groups, residuals(rows)[own]
+
+        return self.summed(placed, CLIP_GROUP, groups, self.levels.groups[label])
+
+    def summed(self, placed: Callable[[_Given], tuple[Ints, Floats]], clip: float, size: int, sd: float) -> Floats:
+        """Sums of clipped values by place, with noise."""
+        exact = self.given.summed(placed, clip, size)
         return np.asarray(noisy(exact, sd * GRID, self.noise) / GRID if sd else exact / GRID)

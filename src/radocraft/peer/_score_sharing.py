@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, FileError, RadocraftError
@@ -19,7 +16,6 @@ from radocraft.peer._outgoing import Drawn
 from radocraft.peer._road import Errand, Say, log, send
 from radocraft.progress import Progress, quiet
 from radocraft.rows import ScoredRows, Scorer, score_rows
-from radocraft.sums import GRID, TOP
 
 
 @dataclass(frozen=True)
@@ -121,10 +117,10 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
         released = release_scores(
             scoring.contract,
             scoring.peer,
-            signatures=rows.signatures.astype(np.int64),
-            labels=rows.labels.astype(np.int64),
-            scores=np.clip(rows.scores.astype(np.float64), -TOP, TOP),
-            keys=None if rows.keys is None else rows.keys.astype(np.int64),
+            signatures=rows.signatures,
+            labels=rows.labels,
+            scores=rows.scores,
+            keys=rows.keys,
             policy=scoring.policy,
         )
         return Drawn(Part.of(released, ledger_head=head), released.spend)
@@ -136,7 +132,7 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
     if errand is None:
         keep()
         return draw(None).content
-    return send(errand, digest(rows), draw, keep)
+    return send(errand, rows.digest(), draw, keep)
 
 
 def _scored(table: Any, scoring: Scoring, given: Scorer | None) -> tuple[ScoredRows, Scorer]:
@@ -150,11 +146,3 @@ def _scored(table: Any, scoring: Scoring, given: Scorer | None) -> tuple[ScoredR
         secret=scoring.secret,
         progress=scoring.progress,
     )
-
-
-def digest(rows: ScoredRows) -> str:
-    """By which a release of the same rows is known, in whatever order they come."""
-    columns = [rows.signatures, rows.labels, np.rint(rows.scores * GRID)]
-    columns += [] if rows.keys is None else [rows.keys]
-    table = np.column_stack([np.asarray(column, dtype="<i8") for column in columns])
-    return hashlib.sha256(table[np.lexsort(table.T)].tobytes()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
@@ -10,8 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from radocraft.arrays import Floats, Ints
+from radocraft.rows._folds import lots, mixed
+from radocraft.sums import GRID
 
 _ROWS = 2**18
+_LANES = 4
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,11 @@ class ScoredRows:
         """How many rows there are."""
         return len(self.labels)
 
-    def pieces(self, rows: int = _ROWS) -> Iterator[ScoredRows]:
+    def pieces(self, rows: int | None = None) -> Iterator[ScoredRows]:
         """The rows, some at a time, for sums over more of them than fit in memory as wide numbers."""
-        for start in range(0, len(self), rows):
-            some = slice(start, start + rows)
+        step = rows or _ROWS
+        for start in range(0, len(self), step):
+            some = slice(start, start + step)
             yield ScoredRows(
                 self.signatures[some].astype(np.int64),
                 self.labels[some].astype(np.int64),
@@ -54,6 +59,19 @@ class ScoredRows:
                 self.scores[some].astype(np.float64),
                 None if self.keys is None else self.keys[some].astype(np.int64),
             )
+
+    def digest(self) -> str:
+        """By which a release of the same rows is known, in whatever order they come.
+
+        Each row is mixed into a few numbers, and these are added up: rows need not be sorted, nor fit in memory twice.
+        """
+        total = np.zeros(_LANES, dtype=np.uint64)
+        for rows in self.pieces():
+            places = [column for column in (rows.signatures, rows.labels, rows.keys) if column is not None]
+            columns = [*places, np.rint(rows.scores * GRID), *([] if rows.values is None else [rows.values])]
+            row = lots(np.column_stack(columns).astype(np.float64), seed=0)
+            total += np.array([mixed(row ^ np.uint64(lane)).sum(dtype=np.uint64) for lane in range(_LANES)])
+        return hashlib.sha256(f"{len(self)} rows {total.tolist()}".encode()).hexdigest()
 
     def narrow(self) -> ScoredRows:
         """The same in the narrowest numbers that hold it; scores that are multiples of 1/1024 stay what they are."""
