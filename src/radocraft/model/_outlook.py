@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import hypot, inf
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -12,6 +13,37 @@ from radocraft.model._fields import Reliability
 
 if TYPE_CHECKING:
     from radocraft.model._scores import ScoreModel
+
+
+class Interval(Record):
+    """What to expect of one number on new rows, and from where to where.
+
+    ``parts`` are standard errors, by what they come of: the `relation` of what peers know,
+    the `sample` there was, the `noise` in what left, and the `shape` that rows are assumed to
+    have. The interval is twice all of them together on either side, as far as that is possible.
+
+    Examples
+    --------
+    >>> told = Interval.around(0.5, {"relation": 0.03, "sample": 0.04}, most=0.55)
+    >>> told.low, told.high, 0.45 in told
+    (0.4, 0.55, True)
+    """
+
+    value: float
+    low: float
+    high: float
+    parts: dict[str, float] = Field(default_factory=dict)
+
+    @classmethod
+    def around(cls, value: float, parts: dict[str, float], least: float = -inf, most: float = inf) -> Interval:
+        """Two standard errors either side, within what is possible."""
+        half = 2.0 * hypot(*parts.values())
+        low, middle, high = (min(max(at, least), most) for at in (value - half, value, value + half))
+        return cls(value=middle, low=low, high=high, parts=parts)
+
+    def __contains__(self, value: float) -> bool:
+        """Whether it holds a value."""
+        return self.low <= value <= self.high
 
 
 class ExpectedQuality(Record):

@@ -10,7 +10,8 @@ people from it, so another seed gives new people to test on. In the order of the
        f_jk = shift_jk y (1 + band / 8) + spread_y (sqrt(relation) t_k + sqrt(1 - relation) e_jk),
 
    so that inside a block the factors of two peers have the correlation ``relation``, and
-   at 0 the peers' columns are independent inside blocks;
+   at 0 the peers' columns are independent inside blocks; below 0 (two peers only) the
+   second peer has sqrt(-relation) and -t;
 4. nine columns from them: a skewed amount, gains that most lack, counts, years, a flag,
    and categories of 5, 12 and 50 values; some values are missing;
 5. a birthday that tells nothing of the rest: the neutral key.
@@ -78,7 +79,7 @@ def generate_peers(
     positive
         The share of people with the label "yes".
     relation
-        The correlation of the peers' hidden factors inside blocks, from 0 to below 1.
+        The correlation of the peers' hidden factors inside blocks, below 1; with two peers from above -1, else from 0.
     seed
         Which people; the law they are drawn from does not depend on it.
 
@@ -92,10 +93,11 @@ def generate_peers(
     >>> drawn.contract("score").key.values
     366
     """
-    if rows < 1 or peers < 2 or not 0.0 < positive < 1.0 or not 0.0 <= relation < 1.0:
+    least = -1.0 if peers == 2 else 0.0
+    if rows < 1 or peers < 2 or not 0.0 < positive < 1.0 or not (least < relation < 1.0 or relation == 0.0):
         raise StudyError(
-            "Generated tables need a row, two peers, a positive rate between 0 and 1 and a relation from 0 to below 1, "
-            f"not {rows}, {peers}, {positive} and {relation}."
+            "Generated tables need a row, two peers, a positive rate between 0 and 1 and a relation from 0 to below 1 "
+            f"(above -1 with two peers), not {rows}, {peers}, {positive} and {relation}."
         )
     people = _People.drawn(rows, positive, np.random.default_rng([seed, 0]))
     common = np.random.default_rng([seed, 1]).normal(size=(rows, 2))
@@ -140,7 +142,8 @@ class _People:
 
     def factors(self, peer: int, common: Floats, relation: float, rng: np.random.Generator) -> Floats:
         """The hidden factors of one peer; see the module's docstring."""
-        noise = np.sqrt(relation) * common + np.sqrt(1.0 - relation) * rng.normal(size=common.shape)
+        part = -1.0 if relation < 0.0 and peer else 1.0
+        noise = part * np.sqrt(abs(relation)) * common + np.sqrt(1.0 - abs(relation)) * rng.normal(size=common.shape)
         shift = _SHIFTS[peer % len(_SHIFTS)] * (self.label * (1.0 + self.band / 8.0))[:, None]
         return np.asarray(shift + _SPREADS[self.label][:, None] * noise, dtype=np.float64)
 

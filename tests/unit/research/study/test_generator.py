@@ -37,6 +37,8 @@ def test_columns_of_two_peers_are_related_inside_blocks_as_asked(related, column
     names = f"peer1_{column}", f"peer2_{column}"
     assert inside_blocks(related, *names) > 0.15
     assert abs(inside_blocks(apart, *names)) < 0.02
+    against = generate_peers(ROWS, positive=0.1, relation=-0.6)
+    assert inside_blocks(against, *names) == pytest.approx(-inside_blocks(related, *names), abs=0.02)
 
 
 def test_seed_draws_people_and_not_the_law(related):
