@@ -1,4 +1,4 @@
-"""What the models promise, held against what is true, on the paper's domains.
+"""What models state beside what is true, on the paper's domains: the tables of docs/evidence/models.md.
 
     python benchmarks/models.py estimates      error and AUC against held-out rows
     python benchmarks/models.py probabilities  calibration and log loss on held-out rows

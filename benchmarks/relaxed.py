@@ -1,4 +1,4 @@
-"""Every assumption relaxed: figures for docs/relaxed.md, each printed beside what it must stand against.
+"""Every assumption relaxed: the tables of docs/evidence/relaxed.md, each method beside its rivals.
 
     python benchmarks/relaxed.py classes        # several classes
     python benchmarks/relaxed.py numbers        # numeric labels

@@ -61,8 +61,8 @@ def test_figures(results: Path, tmp_path: Path) -> None:
 
 
 def commands_of_the_page() -> list[list[str]]:
-    """Every `radocraft study` command of docs/study.md and docs/relaxed.md, without the words before it."""
-    found = [block for page in ("study.md", "relaxed.md") for block in blocks(DOCS / page)]
+    """Every `radocraft study` command of docs/study.md and docs/evidence/relaxed.md, without the words before it."""
+    found = [block for page in ("study.md", "evidence/relaxed.md") for block in blocks(DOCS / page)]
     lines = [line for block in found if block.language == "console" for line in block.text.split("\n")]
     words = [shlex.split(part.removeprefix("$ "), comments=True) for line in lines for part in line.split(" && ")]
     return [found[2:] for found in words if found[:2] == ["radocraft", "study"]]
