@@ -17,7 +17,7 @@ from radocraft import Contract, Part, learn
 from radocraft.gate import Noise, release_scores
 from radocraft.rows import ScoredRows, score_rows
 
-ROWS, DRAWS = 4000, 3
+PEOPLE, DRAWS = 4000, 3
 FEATURES = [f"v{at}" for at in range(5)]
 FOREST = RandomForestClassifier(20, random_state=0)
 
@@ -35,11 +35,12 @@ peers.guess.features = {{ useless = {score} }}
 def people(seed: int, rows_each: int) -> pa.Table:
     """The bank's columns tell the label; the guesser's are noise, nearly the same in all rows of a person."""
     rng = np.random.default_rng(seed)
-    person = np.arange(ROWS) // rows_each
-    y = rng.integers(0, 2, ROWS)[person]
-    s = (rng.random(ROWS) < 0.3 + 0.2 * y)[person * rows_each]
-    columns = {"y": y, "s": s.astype(int), "person": person, "u": rng.normal(size=ROWS) + 1.1 * y}
-    columns |= {name: rng.normal(size=ROWS)[person] + 1e-3 * rng.normal(size=ROWS) for name in FEATURES}
+    person = np.repeat(np.arange(PEOPLE), rows_each)
+    rows = len(person)
+    y = rng.integers(0, 2, PEOPLE)[person]
+    s = (rng.random(PEOPLE)[person] < 0.3 + 0.2 * y).astype(int)
+    columns = {"y": y, "s": s, "person": person, "u": rng.normal(size=rows) + 1.1 * y}
+    columns |= {name: rng.normal(size=PEOPLE)[person] + 1e-3 * rng.normal(size=rows) for name in FEATURES}
     return pa.table(columns)
 
 

@@ -199,9 +199,12 @@ class Part:
             present=np.broadcast_to(rows[:, None], (len(rows), len(names))),
             shared=csr_array((len(rows), 0)),
             by_label=np.empty((0, 0, 0)),
-            levels=Levels(**self.metadata["levels"]),
+            levels=self._levels(),
         )
         check_alone(cells, private, self.table.column("label").to_pylist(), self.metadata["policy"])
+
+    def _levels(self) -> Levels:
+        return Levels(**{name: float(level) for name, level in self.metadata["levels"].items()})
 
     def score_tables(self) -> ScoreTables:
         """What a part of scores holds beside its cells."""
@@ -234,7 +237,7 @@ class Part:
             present=present_of(self.table, names, rows, self.peer),
             shared=shared_sums_of(self.table, contract, codes, rows, self.peer),
             by_label=np.empty((0, 0, 0)),
-            levels=Levels(**self.metadata["levels"]),
+            levels=self._levels(),
             constants={name: tuple(values) for name, values in self.metadata["constants"].items()},
         )
         hidden = dict(zip(moment_labels(contract, self.peer).values(), hidden_columns(contract, cells), strict=True))

@@ -131,11 +131,11 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
         np.array([given["histogram"][label] for label in names.values()], dtype=np.float64),
         tuple(np.array(given["groups"][label], dtype=np.float64) for label in names.values()),
         ScoreLevels(
-            levels["rows"],
-            levels["sums"],
-            given["levels"]["spreads"],
-            given["levels"]["bins"],
-            tuple(given["levels"]["groups"][label] for label in names.values()),
+            float(levels["rows"]),
+            float(levels["sums"]),
+            float(given["levels"]["spreads"]),
+            float(given["levels"]["bins"]),
+            tuple(float(given["levels"]["groups"][label]) for label in names.values()),
         ),
     )
     _check_groups(cells, contract)

@@ -116,15 +116,15 @@ def test_a_signature_outside_all_cells_goes_to_the_largest_of_its_label():
     assert kept.codes[merged.cells[0][1, others], 0].tolist() == others.tolist()
 
 
-def test_counts_that_noise_alone_may_have_made_take_no_rows():
-    """Of a cell of all signatures, nearly none go to one whose count is no more than a deviation of its noise."""
+def test_shares_of_a_cell_are_drawn_to_even_ones_by_the_noise_in_a_count():
+    """A count of 9 beside counts of 100, with noise of 10 in each, weighs (9 + 10) / (100 + 10) as much as they do."""
     world = people(1500, 1, peers=1, positive=0.3)
     cells = world.cells(0, Policy(signatures="labels-only"))
     counts = np.full_like(cells.counts, 100.0)
     counts[:, 2] = 9.0
     loud = replace(cells, counts=counts, levels=replace(cells.levels, rows=10.0))
     rows = Merged(world.contract, (loud,)).rows
-    assert (rows[:, 2] < 0.001 * rows.sum(axis=1)).all()
+    np.testing.assert_allclose(rows[:, 2] / rows[:, 0], 19 / 110)
     np.testing.assert_allclose(np.delete(rows, 2, axis=1), rows[:, :1] @ np.ones((1, SIGNATURES - 1)))
 
 
