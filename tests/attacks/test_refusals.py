@@ -5,20 +5,28 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.attacks.worlds import without
 from typer.testing import CliRunner
 
-from radocraft import Contract, Policy, share
+from radocraft import Contract, Policy, learn, open_source, share
 from radocraft.cli import app
 from radocraft.errors import OneClass, PolicyRefusal
 from radocraft.gate import Noise
 from radocraft.gate._release import Spend, release
 from radocraft.ledger import Ledger, Withheld
+from radocraft.peer._counting import count_scores
 from radocraft.rows import craft
 
 CONTRACT = Contract.parse("""
 name = "rare"
 label = { column = "ill", positive = 1, negative = 0 }
 peers.clinic.features = { days = { kind = "numeric", centre = 0, scale = 1 } }
+""")
+TWO = Contract.parse("""
+name = "two"
+label = { column = "ill", positive = 1, negative = 0 }
+peers.clinic.features = { days = { kind = "numeric", centre = 0, scale = 1 } }
+peers.other.features = { hours = { kind = "numeric", centre = 0, scale = 1 } }
 """)
 ROWS, ILL = 400, 12
 
@@ -69,6 +77,21 @@ def test_a_request_that_is_refused_by_noise_spends_what_it_says(tmp_path):
     told = CliRunner().invoke(app, ["ledger", str(tmp_path / "ledger"), "--json"])
     assert told.exit_code == 0
     assert '"state": "withheld"' in told.output
+
+
+def test_no_model_makes_one_row_fail():
+    """A learner chooses the weights: were it an error that a value overflows, errors would tell the largest value."""
+    table = patients(200).append_column("hours", patients(200)["days"])
+    model = learn([share(table, TWO, peer, policy=Policy.exact()) for peer in TWO.peers], TWO)
+    days = table["days"].to_numpy()
+    for limit in (np.max(days) - 0.1, np.max(days) + 0.1):
+        (own,) = model.of_peer("clinic")
+        steep = own.model_copy(update={"raw": float(np.finfo(float).max) / (limit - own.centre)})
+        hostile = model.model_copy(update={"coefficients": (steep, *model.of_peer("other"))})
+        counts = count_scores(open_source(table), hostile, "clinic", Policy()).rows
+        less = count_scores(open_source(without(table, int(days.argmax()))), hostile, "clinic", Policy()).rows
+        assert counts.sum() == ROWS
+        assert np.abs(counts - less).sum() == 1
 
 
 def test_what_the_peers_own_people_hear_spends_nothing(tmp_path):

@@ -75,6 +75,32 @@ def open_constants(contract: Contract, peer: str) -> dict[str, int]:
     return numbers | {name: f.knots for name, f in summed.items() if isinstance(f, Spline) and isinstance(f.knots, int)}
 
 
+def odd_constants(contract: Contract, peer: str, constants: Constants) -> str | None:
+    """The first feature whose constants are not what the contract leaves to the peer's data, if there is one.
+
+    Knots that rise, of a spline without agreed ones; centre and scale of a number without.
+
+    Examples
+    --------
+    >>> import radocraft as rc
+    >>> contract, _ = rc.example_peers(rows=100)
+    >>> odd_constants(contract, "bank", {"balance": (4000.0, 3000.0)})
+    >>> odd_constants(contract, "bank", {"balance": (4000.0, 0.0)})
+    'balance'
+    """
+    features = contract.summed(peer)
+    for name, values in constants.items():
+        feature = features.get(name)
+        if isinstance(feature, Spline) and isinstance(feature.knots, int):
+            fits = len(values) <= feature.knots and bool((np.diff(values) > 0).all())
+        else:
+            numeric = isinstance(feature, Numeric) and feature.centre is None
+            fits = numeric and len(values) == 2 and values[1] > 0
+        if not fits:
+            return name
+    return None
+
+
 def units_of(contract: Contract, peer: str, constants: Constants) -> tuple[Floats, Floats]:
     """Centre and scale of each column of `summed_columns`: of the contract, or of ``constants``."""
     if missing := sorted(open_constants(contract, peer).keys() - constants.keys()):

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
-from math import isfinite, prod
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel
 
-from radocraft.contract import Contract, Score, private_columns
+from radocraft.contract import Contract, Score, odd_constants, private_columns
 from radocraft.sums import ROLLED
 
 if TYPE_CHECKING:
     from radocraft.model._fields import Origin
     from radocraft.model._model import Model
     from radocraft.model._scores import ScoreModel
+
+_LARGEST = 1e150
+"""Squares of such numbers, and sums of them, are finite."""
 
 
 def check_model(model: Model) -> None:
@@ -47,6 +50,9 @@ def check_model(model: Model) -> None:
     _check(all(_are_codes(codes, sizes) for codes in blocks.codes), "a block has codes that nobody agreed on")
     _check({*blocks.labels} <= {*contract.label.codes}, "a block has a label that nobody agreed on")
     _check(all(scale > 0.0 for scale in (c.scale for c in model.coefficients)), "a column has no scale")
+    for peer, constants in model.constants.items():
+        _check(peer in model.peers and odd_constants(contract, peer, constants) is None, "its constants are not agreed")
+    _check(min(blocks.weights, default=0.0) >= 0.0 < sum(blocks.weights), "its blocks have no weight")
     _check_odds(model)
     _check_finite(model)
 
@@ -102,7 +108,9 @@ def _check_odds(model: Model) -> None:
 
 def _check_finite(model: BaseModel) -> None:
     content = model.model_dump(exclude={"contract", "estimate", "second_round"})
-    _check(all(isfinite(value) for value in _numbers([content])), "a number in it is not finite")
+    _check(
+        all(abs(value) <= _LARGEST for value in _numbers([content])), "a number in it is not finite, or far too large"
+    )
 
 
 def _numbers(values: Iterable[Any]) -> Iterator[float]:

@@ -28,7 +28,15 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 
 from radocraft.arrays import Floats, Ints, number_rows, one_thread
-from radocraft.contract import ANY_LABEL, Boolean, Categorical, Contract, Numeric, Spline, moment_labels, summed_columns
+from radocraft.contract import (
+    ANY_LABEL,
+    Boolean,
+    Categorical,
+    Contract,
+    moment_labels,
+    odd_constants,
+    summed_columns,
+)
 from radocraft.errors import ContractMismatch, FileError
 from radocraft.parts._footer import WORDS, refused
 from radocraft.parts._hidden import hidden_columns
@@ -79,27 +87,14 @@ def check_agreed(metadata: dict[str, Any], names: list[str], contract: Contract)
     for column, *units in zip(columns, metadata["centre"], metadata["scale"], strict=True):
         if column.centre is not None and units != [column.centre, column.scale]:
             raise broken(peer, f"'{column.name}' is not in the contract's units")
-    _check_constants(metadata["constants"], contract, peer)
+    if name := odd_constants(contract, peer, metadata["constants"]):
+        raise broken(peer, f"its constants of '{name}' are not what the contract leaves open")
     _check_names(names, contract, peer, exact=metadata["policy"]["mode"] == "exact")
 
 
 def broken(peer: str, why: str) -> FileError:
     """The error for a part whose content cannot be."""
     return refused(f"the part of {peer}", why)
-
-
-def _check_constants(constants: dict[str, list[float]], contract: Contract, peer: str) -> None:
-    """Knots that rise, of a spline without agreed ones; else centre and scale of a number without."""
-    features = contract.summed(peer)
-    for name, values in constants.items():
-        feature = features.get(name)
-        if isinstance(feature, Spline) and isinstance(feature.knots, int):
-            fits = len(values) <= feature.knots and bool((np.diff(values) > 0).all())
-        else:
-            numeric = isinstance(feature, Numeric) and feature.centre is None
-            fits = numeric and len(values) == 2 and values[1] > 0
-        if not fits:
-            raise broken(peer, f"its constants of '{name}' are not what the contract leaves open")
 
 
 def _check_names(names: list[str], contract: Contract, peer: str, *, exact: bool) -> None:

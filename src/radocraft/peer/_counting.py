@@ -79,7 +79,10 @@ def check_scope(model: Model, peer: str, policy: Policy) -> None:
 
 
 def count_scores(source: Source, model: Model, peer: str, policy: Policy) -> Counts:
-    """Rows by label and by how far the peer's contribution is from its mean in the row's block."""
+    """Rows by label and by how far the peer's contribution is from its mean in the row's block.
+
+    The model may be anybody's, so whatever its numbers are, no row may make this fail.
+    """
     view = View.of(model.contract, (peer,), source, model.constants)
     weights = np.array([number(c.raw) for c in model.of_peer(peer)])
     centre = np.array([c.centre for c in model.of_peer(peer)])
@@ -87,15 +90,17 @@ def count_scores(source: Source, model: Model, peer: str, policy: Policy) -> Cou
     counts, step = np.zeros((2, BINS), dtype=np.int64), bin_width(model, peer)
     keep = () if policy.person is None else (policy.person,)
     turns = Turns(policy.rows_per_person)
-    for batch in checked_batches(view, source, keep, with_label=True):
+    for batch in checked_batches(view, source, keep, with_label=True, finite=False):
         check_labels(batch.column("label").null_count, source, view.shared)
         codes, label = view.codes(batch), dense(batch.select(["label"]))[:, 0].astype(np.int64)
-        score = np.nan_to_num(view.values(batch) - centre, nan=0.0) @ weights
-        if peer == model.peers[0]:
-            score = score + number(model.intercept) + model.contract.encode_shared(codes) @ model.shared_weights
         block = locate(model.block_codes, labels, codes, label)
         kept = (block >= 0) & (turns.of(batch.column("keep_0")) if keep else True)
-        place = np.clip((score[kept] - means[block[kept]]) // step + BINS // 2, 0, BINS - 1).astype(np.int64)
+        with np.errstate(all="ignore"):  # whoever made the model must not learn whether some row overflows
+            score = np.nan_to_num(view.values(batch) - centre, nan=0.0) @ weights
+            if peer == model.peers[0]:
+                score = score + number(model.intercept) + model.contract.encode_shared(codes) @ model.shared_weights
+            away = np.nan_to_num(np.floor((score[kept] - means[block[kept]]) / step), nan=0.0)
+        place = np.clip(away + BINS // 2, 0, BINS - 1).astype(np.int64)
         np.add.at(counts, ((label[kept] > 0).astype(np.int64), place), 1)
     return Counts(counts)
 

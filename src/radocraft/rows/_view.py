@@ -122,9 +122,12 @@ def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], consta
 
 
 def checked_batches(
-    view: View, source: Source, keep: tuple[str, ...] = (), *, with_label: bool = False
+    view: View, source: Source, keep: tuple[str, ...] = (), *, with_label: bool = False, finite: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a view, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows."""
+    """The rows of a view, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows.
+
+    Values may be infinite if they need not be ``finite``.
+    """
     count = 0
     query = view.query(keep)
     if with_label:
@@ -134,7 +137,7 @@ def checked_batches(
     for batch in source.batches(query):
         if batch.column("misread").to_numpy(zero_copy_only=False).any():
             break
-        if np.isinf(view.values(batch)).any():
+        if finite and np.isinf(view.values(batch)).any():
             raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
         count += batch.num_rows
         yield batch
