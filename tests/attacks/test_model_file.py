@@ -23,7 +23,7 @@ def learned(policy: Policy, seed: int = 0) -> tuple[Model, float]:
         if peer == "bank":
             off = float(cells.scale[cells.columns.index("balance")] * cells.levels.sums * len(cells.rows) ** 0.5)
         noise = Noise.seeded("model", peer, seed, "part")
-        parts.append(Part.of(release(tally, CONTRACT, policy, noise), "0" * 64 if policy.noisy else None))
+        parts.append(Part.of(release(tally, CONTRACT, policy, noise)))
     return learn(parts, CONTRACT, caution=0.25), off
 
 

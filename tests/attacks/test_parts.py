@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.parts.releases import LABELS, agreed, make
+from tests.unit.parts.releases import LABELS, agreed, headed, make
 
 import radocraft as rc
 from radocraft.cli import main
@@ -36,11 +36,10 @@ from radocraft.parts._footer import WORDS
 from radocraft.parts._part import Part, _hash
 from radocraft.parts._sign import public_key, sign
 
-HEAD = "0" * 64
 MADE = make()
-PART = Part.of(MADE, HEAD)
+PART = headed(MADE)
 EXACT = make(noise=0.0)
-EXACT_PART = Part.of(EXACT)
+EXACT_PART = headed(EXACT)
 
 
 def packed(table: pa.Table, metadata: object, **options: object) -> bytes:
@@ -338,7 +337,7 @@ def test_a_code_after_an_any_is_refused():
 
 def test_half_labelled_cells_are_refused():
     made = make(agreed(LABELS["held by the other"]))
-    part = Part.of(made, HEAD)
+    part = headed(made)
     arrive(forged(part), made.contract)
     labels = pa.array(["yes", *part.table.column("label").to_pylist()[1:]]).dictionary_encode()
     table = part.table.set_column(part.table.column_names.index("label"), "label", labels)
@@ -364,7 +363,7 @@ def test_counts_below_one_and_beyond_measure_are_refused(rows):
 @pytest.mark.parametrize("factor", [-5.0, 5.0])
 @pytest.mark.parametrize("made", [MADE, EXACT], ids=["noisy", "exact"])
 def test_sums_grown_five_fold_are_refused(made, factor):
-    part = Part.of(made, HEAD if made is MADE else None)
+    part = headed(made)
     table = part.table
     for name in [name for name in table.column_names if name.startswith("sum:")]:
         new = pa.array(table.column(name).to_numpy() * factor)
@@ -376,7 +375,7 @@ def test_sums_grown_five_fold_are_refused(made, factor):
 @pytest.mark.parametrize("name", ["income", "score", "curve~1"])
 @pytest.mark.parametrize("made", [make(rows=6000), make(rows=6000, noise=0.0)], ids=["noisy", "exact"])
 def test_sums_of_one_column_grown_five_fold_contradict_the_moments(made, name):
-    part = Part.of(made, HEAD if made.cells.levels.sums else None)
+    part = headed(made)
     signs = np.where(part.table.column("label").to_numpy() == "yes", 5.0, 1.0)
     table = changed(f"sum:{name}", lambda values: values * 5 + signs * part.table.column("rows").to_numpy(), part)
     with pytest.raises(FileError, match=r"contradict|larger than"):
@@ -410,7 +409,7 @@ def matrices(part: Part, change) -> dict[str, str]:
 )
 @pytest.mark.parametrize("made", [make(rows=6000), make(rows=6000, noise=0.0)], ids=["noisy", "exact"])
 def test_moments_that_no_rows_have_are_refused(made, change):
-    part = Part.of(made, HEAD if made.cells.levels.sums else None)
+    part = headed(made)
     with pytest.raises(FileError, match="moments"):
         arrive(forged(part, moments=matrices(part, change)), made.contract)
 
@@ -418,7 +417,7 @@ def test_moments_that_no_rows_have_are_refused(made, change):
 def test_moments_beyond_the_row_bound_are_refused():
     """Each column could be that large, all of them together could not."""
     made = make(rows=6000)
-    part, rows = Part.of(made, HEAD), made.cells.rows.sum() / 2
+    part, rows = headed(made), made.cells.rows.sum() / 2
     with pytest.raises(FileError, match="larger than so many rows can have"):
         arrive(forged(part, moments=matrices(part, lambda m: m + 0.9 * rows * np.diag([16.0] * len(m)))), made.contract)
 
@@ -428,7 +427,7 @@ def test_moments_beyond_the_row_bound_are_refused():
 def test_swapped_labels_are_refused(kind, noise):
     """The rarer label has too few rows for the moments of the other."""
     made = make(agreed(LABELS[kind]), rows=6000, noise=noise)
-    part = Part.of(made, HEAD if noise else None)
+    part = headed(made)
     arrive(forged(part), made.contract)
     names = [*part.metadata["moments"]]
     turned = dict(zip(names, names[::-1], strict=True))

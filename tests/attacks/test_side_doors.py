@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.attacks.tape import Recording, Replaying, Tape
-from tests.attacks.worlds import HEAD, LABELS, passed, rich_contract, rich_table, without
+from tests.attacks.worlds import LABELS, passed, rich_contract, rich_table, without
 
 from radocraft import Part, Policy, craft, release
 from radocraft.errors import PolicyRefusal
@@ -34,7 +34,7 @@ POLICIES = {
 
 def content(released: Release) -> dict[str, object]:
     """Everything in the file, but for the time."""
-    part = Part.of(released, HEAD)
+    part = Part.of(released)
     return {**part.metadata, "created": "", "hash": "", "table": part.table.to_pylist()}
 
 

@@ -13,7 +13,6 @@ from radocraft.sums._tally import Tally
 
 EXACT = Policy.exact(10)
 DEFAULT = Policy()
-HEAD = "0" * 64
 
 RICH = """
 name = "risk"
@@ -88,8 +87,7 @@ def passed(
 
 def seen(tally: Tally, contract: Contract, policy: Policy, noise: Noise | None = None) -> Cells:
     """What a learner reads in the part of a tally."""
-    head = HEAD if policy.noisy else None
-    return Part.of(release(tally, contract, policy, noise), head).cells(contract)
+    return Part.of(release(tally, contract, policy, noise)).cells(contract)
 
 
 def released(tally: Tally, contract: Contract, policy: Policy, count: int, *key: object) -> list[Cells]:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.unit.parts.releases import CONTRACT, make
+from tests.unit.parts.releases import CONTRACT, headed, make
 
 from radocraft import Contract, Policy, Tally, craft, example_peers, learn, release, share
 from radocraft.contract import Profile, describe_contract
@@ -159,8 +159,8 @@ def parts() -> tuple[Part, ...]:
     contract, table = scores()
     with tempfile.TemporaryDirectory() as folder:
         return (
-            Part.of(make(), "0" * 64),
-            Part.of(make(noise=0.0)),
+            headed(make()),
+            headed(make(noise=0.0)),
             share(table, contract, "bank", output=f"{folder}/part"),
         )
 

@@ -8,14 +8,17 @@ every file it knows of, so that the same release can be given again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from pydantic import TypeAdapter, ValidationError
 
-from radocraft.errors import Tampered
+from radocraft.errors import FileError, Tampered
+from radocraft.files import writing
 from radocraft.gate import Spend
 from radocraft.ledger._budget import check_budget
 from radocraft.ledger._chain import Chain
@@ -69,6 +72,25 @@ class Ledger:
         """Where the copy of a file is kept."""
         path = Path(self.path)
         return path.with_name(path.name + ".parts") / (file + _SUFFIX[what])
+
+    @contextmanager
+    def keeping(self, what: What, file: str) -> Iterator[IO[bytes]]:
+        """Open that copy to write it, whole or not at all, for its owner alone."""
+        copy = self.copy_of(what, file)
+        try:
+            copy.parent.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise FileError(
+                f"Cannot make the folder '{copy.parent}': {error.strerror}. Nothing leaves without it."
+            ) from error
+        with writing(copy, private=True) as sink:
+            yield sink
+
+    def lets_out(self, file: str) -> bool:
+        """Whether a line says that a file may leave."""
+        history = self.history()
+        entry = history.of_file(file)
+        return entry is not None and history.stage_of(entry) == "released"
 
     def append(self, entry: Leaving | Withheld | Decision, check: Callable[[History], None] | None = None) -> Line:
         """Add a line; it is on disk when this returns.

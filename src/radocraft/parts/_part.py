@@ -46,6 +46,7 @@ from scipy.sparse import csr_array
 from radocraft.contract import Contract, moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.files import __version__, writing
+from radocraft.ledger import Ledger
 from radocraft.parts._check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts._footer import KEY, WORDS, Opened, opened, refused
 from radocraft.parts._hidden import hidden_columns, taken_apart
@@ -88,22 +89,23 @@ class Part:
     metadata: dict[str, Any]
     _bytes: int | None = field(default=None, repr=False, compare=False)
     _stays: bool = field(default=False, repr=False, compare=False)
+    _ledger: Ledger | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(cls, release: Release[Any], ledger_head: str | None = None) -> Part:
+    def of(cls, release: Release[Any], ledger: Ledger | None = None) -> Part:
         """Make the part of a release; only ``peer/`` does.
 
-        Without the head of the ledger that will have its line it stays in memory
-        (`write` refuses it), unless the policy is exact and wants neither ledger nor review.
+        It can be written once the ledger has a line that lets it leave. Without a ledger it stays in memory,
+        unless the policy is exact and wants neither ledger nor review.
         """
         policy = release.policy
-        stays = ledger_head is None and (policy.noisy or policy.review or policy.ledger is not None)
+        stays = ledger is None and (policy.noisy or policy.review or policy.ledger is not None)
         cells, contract = release.cells, release.contract
         of_scores = isinstance(cells, ScoreCells)
         table = tabulate_scores(cells, contract) if of_scores else tabulate(cells, contract)
-        metadata = {**_describe(release), "ledger": ledger_head}
+        metadata = {**_describe(release), "ledger": None if ledger is None else ledger.history().head}
         columns = ((name, table.column(name)) for name in table.column_names)
-        return cls(table, {**metadata, "hash": _hash(columns, metadata)}, _stays=stays)
+        return cls(table, {**metadata, "hash": _hash(columns, metadata)}, _stays=stays, _ledger=ledger)
 
     @classmethod
     def read(cls, path: str | Path | IO[bytes], name: str | None = None) -> Part:
@@ -128,6 +130,11 @@ class Part:
         name = name or str(path)
         with opened(path, name) as file:
             return _check(file, _each_column(file.file), name)
+
+    def keep(self, ledger: Ledger) -> None:
+        """Put a copy into the ledger's own folder, from where it leaves as soon as the ledger has its line."""
+        with ledger.keeping("part", self.metadata["hash"]) as file:
+            self._stream(file)
 
     def kept_back(self) -> Part:
         """The same part, to look at: `write` and `stream` refuse it."""
@@ -249,7 +256,8 @@ class Part:
         return replace(cells, by_label=assemble(contract, cells, *moments))
 
     def _check_leave(self) -> None:
-        if self._stays:
+        headless = self.metadata["policy"]["mode"] == "noise" and self.metadata["ledger"] is None
+        if self._stays or headless or not (self._ledger is None or self._ledger.lets_out(self.metadata["hash"])):
             raise PolicyRefusal(
                 "This part was made to stay in memory: no ledger has a line of it. To have it as a file give "
                 "`radocraft.share` an output, or use `radocraft craft`."

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from radocraft.gate import Policy
+from radocraft.ledger import Ledger
 from radocraft.model import Model
 from radocraft.parts import Histograms
 from radocraft.peer._counting import check_scope, count_scores
@@ -55,7 +56,7 @@ def share_counts(
         errand.check()
     counts = count_scores(open_source(table), model, peer, policy)
 
-    def draw(head: str | None) -> Drawn[Histograms]:
+    def draw(ledger: Ledger | None) -> Drawn[Histograms]:
         released = counts.released(model, peer, policy)
         return Drawn(released, released.spend)
 

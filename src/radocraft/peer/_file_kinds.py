@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from radocraft.errors import FileError
 from radocraft.gate import describe_rows
-from radocraft.ledger import What
+from radocraft.ledger import Ledger, What
 from radocraft.parts import BINS, Histograms, Part
 from radocraft.peer._outgoing import Facts, FileKind
 
@@ -46,8 +46,13 @@ def _write_scores(scores: Histograms, file: IO[bytes]) -> None:
     file.write(scores.encode())
 
 
-PARTS = FileKind("part", Part.read, Part.stream, _describe_part)
-SCORES = FileKind("scores", _read_scores, _write_scores, _describe_scores)
+def _keep_scores(scores: Histograms, ledger: Ledger) -> None:
+    with ledger.keeping("scores", scores.hash) as file:
+        _write_scores(scores, file)
+
+
+PARTS = FileKind("part", Part.read, Part.stream, Part.keep, _describe_part)
+SCORES = FileKind("scores", _read_scores, _write_scores, _keep_scores, _describe_scores)
 
 
 def kind_of(what: What) -> FileKind[Any]:

@@ -9,7 +9,7 @@ from typing import IO, Generic, TypeVar
 
 from radocraft.errors import RadocraftError, Tampered
 from radocraft.gate import Spend
-from radocraft.ledger import What
+from radocraft.ledger import Ledger, What
 
 Content = TypeVar("Content")
 
@@ -48,7 +48,9 @@ class FileKind(Generic[Content]):
     read
         Reads it from an open file, called by a name in messages, and checks it.
     stream
-        Writes its bytes to an open file.
+        Writes its bytes to an open file, if they may leave.
+    keep
+        Puts a copy into a ledger's own folder.
     describe
         What the ledger says of it.
     """
@@ -56,6 +58,7 @@ class FileKind(Generic[Content]):
     what: What
     read: Callable[[IO[bytes], str], Content]
     stream: Callable[[Content, IO[bytes]], None]
+    keep: Callable[[Content, Ledger], None]
     describe: Callable[[Content], Facts]
 
     def load(self, path: Path, name: str | None = None) -> Content:

@@ -203,7 +203,7 @@ def nothing() -> None:
 def send(
     errand: Errand[Content],
     exact: str,
-    draw: Callable[[str | None], Drawn[Content]],
+    draw: Callable[[Ledger | None], Drawn[Content]],
     keep: Callable[[], None] = nothing,
 ) -> Content:
     """Let a file leave, or wait for a person, once the ledger knows.
@@ -215,7 +215,7 @@ def send(
     exact
         A digest of the exact numbers behind it; it is kept nowhere.
     draw
-        Makes the file, given the ledger's head: the gate's work, noise and all.
+        Makes the file, given the ledger: the gate's work, noise and all.
     keep
         Called when nothing stands in the file's way any more, and before it leaves.
     """
@@ -241,7 +241,7 @@ def send(
         errand.check_room()
         keep()
         try:
-            drawn = draw(history.head)
+            drawn = draw(ledger)
         except RadocraftError as refusal:
             if (line := errand.withheld(refusal)) is not None:
                 ledger.append(line)
@@ -265,12 +265,12 @@ def _send_new(errand: Errand[Content], ledger: Ledger, seen: int, drawn: Drawn[C
         if same or errand.overtaken(history):
             raise _Overtaken("Another process made the same release in the meantime. Try again.")
 
-    copy = _keep(errand, ledger, drawn.content)
+    errand.file_kind.keep(drawn.content, ledger)
     try:
         _bring_out(errand, ledger, entry, check)
     except RadocraftError:
         if ledger.history().of_file(entry.file) is None:
-            copy.unlink(missing_ok=True)
+            ledger.copy_of(entry.what, entry.file).unlink(missing_ok=True)
         raise
     if entry.kind == "proposal":
         raise errand.awaits(drawn.content)
@@ -345,7 +345,7 @@ def _kept(errand: Errand[Content], ledger: Ledger, known: Leaving) -> Content | 
     if copy.exists():
         kept = errand.file_kind.load_as(copy, known.file)
         if (finished := errand.finish(kept)) is not kept:
-            _keep(errand, ledger, finished)
+            errand.file_kind.keep(finished, ledger)
         return finished
     errand.say(
         f"The same release was made before, and its copy '{copy}' is gone: noise is drawn, and paid for, once more."
@@ -366,17 +366,3 @@ def _check_begun(errand: Errand[Content], history: History) -> None:
             f"'{errand.output}' is a file of '{errand.peer}' that the ledger '{errand.ledger}' does not know: what "
             "left before this ledger began is not counted. If there is an older ledger, put it back."
         )
-
-
-def _keep(errand: Errand[Content], ledger: Ledger, content: Content) -> Path:
-    """Keep a copy beside the ledger."""
-    copy = ledger.copy_of(errand.file_kind.what, errand.file_kind.describe(content).hash)
-    try:
-        copy.parent.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"Cannot make the folder '{copy.parent}': {error.strerror}. Nothing leaves without it."
-        ) from error
-    with writing(copy, private=True) as file:
-        errand.file_kind.stream(content, file)
-    return copy

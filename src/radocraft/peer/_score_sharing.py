@@ -11,6 +11,7 @@ from radocraft.contract import Contract
 from radocraft.errors import ContractMismatch, FileError, RadocraftError
 from radocraft.files import check_free, check_place
 from radocraft.gate import Policy, release_scores
+from radocraft.ledger import Ledger
 from radocraft.parts import Part
 from radocraft.peer._outgoing import Drawn
 from radocraft.peer._road import Errand, Say, log, send
@@ -113,7 +114,7 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
     if scoring.on_scorer is not None:
         scoring.on_scorer(scorer)
 
-    def draw(head: str | None) -> Drawn[Part]:
+    def draw(ledger: Ledger | None) -> Drawn[Part]:
         released = release_scores(
             scoring.contract,
             scoring.peer,
@@ -123,7 +124,7 @@ def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -
             keys=rows.keys,
             policy=scoring.policy,
         )
-        return Drawn(Part.of(released, ledger_head=head), released.spend)
+        return Drawn(Part.of(released, ledger), released.spend)
 
     def keep() -> None:
         if given is None:

@@ -208,13 +208,13 @@ def _summed(
 
 def _drawing(
     total: Tally, contract: Contract, policy: Policy, notes: tuple[str, ...]
-) -> Callable[[str | None], Drawn[Part]]:
-    """Makes the part, given the ledger's head."""
+) -> Callable[[Ledger | None], Drawn[Part]]:
+    """Makes the part, given the ledger."""
     units = {column: tuple(map(float, values)) for column, values in total.constants.items()}
 
-    def draw(head: str | None) -> Drawn[Part]:
+    def draw(ledger: Ledger | None) -> Drawn[Part]:
         released = release(total, contract, policy, notes=notes)
-        return Drawn(Part.of(released, ledger_head=head), released.spend, units)
+        return Drawn(Part.of(released, ledger), released.spend, units)
 
     return draw
 

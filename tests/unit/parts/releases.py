@@ -15,6 +15,7 @@ from radocraft.gate._account import Spend
 from radocraft.gate._policy import Policy
 from radocraft.gate._release import Release
 from radocraft.parts._hidden import hidden_columns
+from radocraft.parts._part import Part, _hash
 from radocraft.sums._bounds import Bounds
 from radocraft.sums._cells import ROLLED, Cells, Levels, assemble, of_label
 
@@ -191,3 +192,13 @@ def _noisy(cells: Cells, contract: Contract, rng: np.random.Generator) -> Cells:
 def _symmetric_noise(rng: np.random.Generator, shape: tuple[int, ...], level: float) -> Floats:
     noise = np.triu(rng.normal(0, level, shape))
     return np.asarray(noise + np.triu(noise, 1).swapaxes(-1, -2))
+
+
+def headed(released: Release, head: str = "0" * 64) -> Part:
+    """A part that says a ledger has a line of it, with no ledger there: as somebody would make it by hand."""
+    made = Part.of(released)
+    if not released.policy.noisy:
+        return made
+    metadata = {**made.metadata, "ledger": head}
+    columns = ((name, made.table.column(name)) for name in made.table.column_names)
+    return Part(made.table, {**metadata, "hash": _hash(columns, metadata)})

@@ -18,11 +18,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.worlds import World, agree, worlds
-from tests.unit.parts.releases import LABELS, agreed, make
+from tests.unit.parts.releases import LABELS, agreed, headed, make
 
 from radocraft.errors import ContractMismatch, FileError, PolicyRefusal, Tampered
 from radocraft.gate._policy import Policy
 from radocraft.gate._release import Release, release
+from radocraft.ledger import Leaving, Ledger
 from radocraft.parts._part import Part
 
 KEY = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -44,10 +45,10 @@ def part(world) -> Part:
     return world.parts(8)[0]
 
 
-def there_and_back(released: Release, head: str | None = None) -> None:
+def there_and_back(released: Release) -> None:
     """What is read is what was released: its numbers to the bit, moments but for rounding."""
     sink = pa.BufferOutputStream()
-    Part.of(released, head).stream(sink)
+    headed(released).stream(sink)
     read = Part.read(pa.BufferReader(sink.getvalue()))
     read.check()
     cells = read.cells(released.contract)
@@ -74,7 +75,7 @@ def test_exact_sums_come_back(world, min_rows):
 @pytest.mark.parametrize("min_rows", [1, 10])
 def test_a_release_comes_back_whatever_its_label(label, noise, min_rows):
     made = make(agreed(LABELS[label]), noise=noise, min_rows=min_rows)
-    there_and_back(made, "0" * 64 if noise else None)
+    there_and_back(made)
     if not noise:
         np.testing.assert_allclose(made.cells.by_label, made.true_moments(), rtol=1e-12, atol=1e-9)
 
@@ -95,7 +96,7 @@ def test_a_part_says_what_it_is(part, world, tmp_path):
 
 def test_a_part_with_noise_says_how_much_and_what_it_is_worth():
     made = make()
-    told = Part.of(made, "1" * 64).metadata
+    told = headed(made, "1" * 64).metadata
     assert told["ledger"] == "1" * 64
     assert told["levels"]["sums"] == made.cells.levels.sums > 1
     policy = told["policy"]
@@ -265,3 +266,28 @@ def test_what_no_ledger_knows_cannot_be_written(policy, tmp_path):
     with pytest.raises(PolicyRefusal, match="stay in memory"):
         part.stream(pa.BufferOutputStream())
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_part_leaves_when_its_ledger_says_so_and_not_before(exact, tmp_path):
+    """Naming a ledger opens nothing: its line counts. A proposal is none, nor is one of another file."""
+    ledger, made = Ledger(tmp_path / "ledger"), make(noise=0.0 if exact else 0.5)
+    policy = Policy.exact(ledger=str(ledger.path)) if exact else Policy(ledger=str(ledger.path))
+    part = Part.of(replace(made, policy=policy), ledger)
+    words = {"what": "part", "table": "t", "peer": "bank", "contract": "c", "fingerprint": "f" * 64, "rows": 1}
+    words |= {"cells": 1, "policy": "noise", "rho": 0.5, "file": part.metadata["hash"]}
+    for line in ({}, {"kind": "release", "file": "a" * 64}, {"kind": "proposal", "proposal": "b" * 64}):
+        if line:
+            ledger.append(Leaving(**{**words, **line}))
+        for write in (part.write, part.signed(KEY).write):
+            with pytest.raises(PolicyRefusal, match="no ledger has a line of it"):
+                write(tmp_path / "part")
+    ledger.append(Leaving(**words, kind="release"))
+    part.write(tmp_path / "part")
+    assert Part.read(tmp_path / "part").metadata == part.metadata
+
+
+def test_what_is_put_together_by_hand_has_no_ledger_and_cannot_be_written(tmp_path):
+    part = Part.of(make())
+    with pytest.raises(PolicyRefusal, match="no ledger has a line of it"):
+        Part(part.table, part.metadata).write(tmp_path / "part")

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
-from tests.unit.parts.releases import CONTRACT, make
+from tests.unit.parts.releases import CONTRACT, headed, make
 
 import radocraft as rc
 from radocraft.contract._contract import Contract
@@ -51,7 +51,7 @@ def test_a_signature_is_by_one_key_over_one_hash(kind: str) -> None:
 def test_a_contract_that_lists_the_key_takes_signed_parts_alone(tmp_path: Path, kind: str) -> None:
     private = pem(KEYS[kind])
     contract = Contract.parse(f'{CONTRACT}\n[peers.bank]\npublic_key = "{public_key(private)}"\n')
-    part = Part.of(make(contract), HEAD)
+    part = headed(make(contract))
     with pytest.raises(Tampered, match="is not signed"):
         part.cells(contract)
     part.signed(private).write(tmp_path / "part")
