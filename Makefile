@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 CORE   := $(VENV)/.core
 DEV    := $(VENV)/.dev
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
-EXTRAS := linkage,net,postgres,spark,study
+LOCK   := .lock-venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --generate-hashes --no-annotate --no-header
 
 .PHONY: demo test lint docs study-quick lock clean
 
@@ -32,22 +32,22 @@ study-quick: $(DEV)  # every domain at two corners of its range, under five minu
 	$(BIN)/radocraft study run --preset quick --jobs 2 --output artefacts/study-quick.parquet
 	$(BIN)/radocraft study summary artefacts/study-quick.parquet
 
-$(CORE): pyproject.toml constraints.txt
+$(CORE): pyproject.toml locks/core.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade "pip>=25.1"
-	$(PIP) install --constraint constraints.txt --editable .
+	$(PIP) install --require-hashes --requirement locks/core.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(DEV): $(CORE)
-	$(PIP) install --constraint constraints.txt --group dev --group docs --editable ".[$(EXTRAS)]"
+$(DEV): $(CORE) locks/dev.txt
+	$(PIP) install --require-hashes --requirement locks/dev.txt
 	touch $@
 
-lock:  # write constraints.txt anew from what a fresh install resolves to
-	rm -rf .lock-venv
+lock:  # write locks/ anew: every version and its hashes, for all Pythons and platforms
 	$(PYTHON) -m venv .lock-venv
-	.lock-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	.lock-venv/bin/python -m pip install --quiet --group dev --group docs --editable ".[$(EXTRAS)]"
-	.lock-venv/bin/python -m pip freeze --exclude-editable > constraints.txt
+	.lock-venv/bin/python -m pip install --quiet uv
+	$(LOCK) --group build --output-file locks/core.txt
+	$(LOCK) --group build --extra net --output-file locks/net.txt
+	$(LOCK) --group build --group dev --group docs --all-extras --output-file locks/dev.txt
 	rm -rf .lock-venv
 
 clean:
