@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from radocraft import Contract, Policy, learn, open_source, share
 from radocraft.cli import app
 from radocraft.errors import OneClass, PolicyRefusal
-from radocraft.gate import Noise
+from radocraft.gate import Noise, epsilon_of
 from radocraft.gate._release import Spend, release
 from radocraft.ledger import Ledger, Withheld
 from radocraft.peer._counting import count_scores
@@ -94,8 +94,30 @@ def test_no_model_makes_one_row_fail():
         assert np.abs(counts - less).sum() == 1
 
 
-def test_what_the_peers_own_people_hear_spends_nothing(tmp_path):
-    output = tmp_path / "part"
-    with pytest.raises((PolicyRefusal, OneClass)):
-        share(patients(1), CONTRACT, "clinic", output=output)
-    assert not [line for line in Ledger(tmp_path / "clinic.ledger").lines() if isinstance(line.entry, Withheld)]
+@pytest.mark.parametrize("job", [None, "f" * 64])
+def test_asked_again_noise_is_not_drawn_until_it_lets_the_table_pass(job, tmp_path):
+    """A part that leaves because its noise was lucky would say more than its noise is worth."""
+    said = set()
+    for at in range(5):
+        with pytest.raises((PolicyRefusal, OneClass)) as refused:
+            share(patients(1), CONTRACT, "clinic", output=tmp_path / "part", job=job and f"{at}{job[1:]}")
+        said.add(str(refused.value).partition(" The table is as it was")[0])
+    (line,) = Ledger(tmp_path / "clinic.ledger").lines()
+    assert isinstance(line.entry, Withheld)
+    assert line.entry.rho > 0.0
+    assert len(said) == 1
+    share(patients(40), CONTRACT, "clinic", output=tmp_path / "part", job=job)  # another table
+
+
+def test_a_request_that_asks_for_more_than_remains_uses_it_up(tmp_path):
+    """What a release costs depends on noisy numbers. To be told often that it is too much would say what they are."""
+    policy = Policy(ledger=str(tmp_path / "ledger"), table="stays", lifetime_epsilon=0.5)
+    for at in range(3):
+        with pytest.raises(PolicyRefusal, match="lifetime budget"):
+            share(patients(40 + at), CONTRACT, "clinic", policy=policy, output=tmp_path / "part", job=f"{at}" * 64)
+    spent = [line.entry.rho for line in Ledger(tmp_path / "ledger").lines()]
+    assert spent[1:] == [0.0, 0.0]
+    assert epsilon_of(spent[0], 1e-6) == pytest.approx(0.5)
+    with pytest.raises(PolicyRefusal, match="lifetime budget"):  # the peer's own people lose nothing by a mistake
+        share(patients(50), CONTRACT, "clinic", policy=policy, output=tmp_path / "part")
+    assert len(Ledger(tmp_path / "ledger").lines()) == 3

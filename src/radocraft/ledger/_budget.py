@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from radocraft.errors import PolicyRefusal
-from radocraft.gate import Spend, epsilon_of
+from radocraft.gate import Spend, epsilon_of, rho_of
 from radocraft.ledger._history import History
 from radocraft.ledger._lines import Leaving, Limits, Withheld
 
@@ -68,7 +68,11 @@ class Budget:
 
 
 def check_budget(history: History, entry: Leaving | Withheld) -> None:
-    """Refuse what would exceed the table's budget for life, and say what remains of it."""
+    """Refuse what would exceed the table's budget for life, and say what remains of it.
+
+    How much noise costs depends on noisy numbers, and so does what is refused here. A request from outside that is
+    refused so uses up what remains: asked often, it would say how many rows there are.
+    """
     if entry.limits is None:
         return
     before = Budget.of(history, entry.table, entry.limits)
@@ -82,7 +86,10 @@ def check_budget(history: History, entry: Leaving | Withheld) -> None:
     if entry.limits.epsilon is not None:
         asked = f"with this release it would be epsilon {after.epsilon:.3g}"
         remedy = "Ask for less (more noise, or a smaller epsilon), or stop here."
-    raise PolicyRefusal(
+    refusal = PolicyRefusal(
         f"This would exceed the lifetime budget of '{entry.table}': {before.spent} so far, {before.remains} left, "
         f"and {asked}. {remedy}"
     )
+    if entry.limits.epsilon is not None and entry.job is not None:
+        refusal.spent = (max(rho_of(entry.limits.epsilon, entry.limits.delta) - before.spend.rho, 0.0), 0.0)
+    raise refusal

@@ -9,7 +9,7 @@ from typing import Literal
 
 from radocraft.gate import Spend
 from radocraft.ledger._chain import FIRST
-from radocraft.ledger._lines import Decision, Leaving, Line, Withheld, mark_of
+from radocraft.ledger._lines import Decision, Leaving, Line, Withheld
 
 Stage = Literal["waiting", "refused", "released"]
 
@@ -81,8 +81,13 @@ class History:
 
     def same(self, digest: str) -> Leaving | None:
         """The same release, made before, of a table that has not changed; the last if there are several."""
-        same = [entry for entry in self.leaving() if entry.salt and mark_of(digest, entry.salt) == entry.mark]
+        same = [entry for entry in self.leaving() if entry.marks(digest)]
         return self.of_file(same[-1].file) if same else None
+
+    def refused(self, digest: str) -> Withheld | None:
+        """What was said when the same was asked for before, of a table that has not changed."""
+        entries = (line.entry for line in self.lines if isinstance(line.entry, Withheld))
+        return next((entry for entry in entries if entry.marks(digest)), None)
 
     def constants(self, table: str, peer: str, fingerprint: str) -> dict[str, tuple[float, ...]] | None:
         """The units that a table was released in, paid for already; None if there are none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -40,7 +41,29 @@ class Limits(_Line):
     """How many there may be, where no epsilon says more."""
 
 
-class Leaving(_Line):
+class _Marked(_Line):
+    salt: Hash | None = None
+    """Makes the mark of use to nobody who lacks this ledger."""
+    mark: Hash | None = None
+    """By which the same request of an unchanged table is recognised."""
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.salt is None) != (self.mark is None):
+            raise ValueError("salt and mark go together")
+        return self
+
+    def marked(self, digest: str) -> Self:
+        """With the mark by which the same request of an unchanged table is recognised."""
+        salt = secrets.token_hex(32)
+        return self.model_copy(update={"salt": salt, "mark": _mark(digest, salt)})
+
+    def marks(self, digest: str) -> bool:
+        """Whether this is the request, of this table."""
+        return self.salt is not None and _mark(digest, self.salt) == self.mark
+
+
+class Leaving(_Marked):
     """A file that leaves, or is proposed to a person.
 
     Examples
@@ -75,10 +98,6 @@ class Leaving(_Line):
     """What a decision calls the proposal."""
     job: str | None = None
     """The request it answers, if it came over the network."""
-    salt: Hash | None = None
-    """Makes the mark of use to nobody who lacks this ledger."""
-    mark: Hash | None = None
-    """By which the same release of an unchanged table is recognised."""
     constants: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     """Units that were estimated from data, to be used again."""
 
@@ -86,13 +105,7 @@ class Leaving(_Line):
     def _whole(self) -> Self:
         if (self.kind == "proposal") != (self.proposal is not None):
             raise ValueError("a proposal has an identity, and a release has none")
-        if (self.salt is None) != (self.mark is None):
-            raise ValueError("salt and mark go together")
         return self
-
-    def marked(self, digest: str, salt: str) -> Self:
-        """With the mark by which the same release of an unchanged table is recognised."""
-        return self.model_copy(update={"salt": salt, "mark": mark_of(digest, salt)})
 
     @property
     def spend(self) -> Spend:
@@ -100,8 +113,11 @@ class Leaving(_Line):
         return Spend(math.inf if self.rho is None else self.rho, self.delta)
 
 
-class Withheld(_Line):
-    """Nothing left, for noisy numbers said that there is too little; whoever asked for it has heard that much."""
+class Withheld(_Marked):
+    """Nothing left, for noisy numbers said that there is too little; whoever asked for it has heard that much.
+
+    Asked again for an unchanged table, the peer refuses again, and draws no other noise that might let it pass.
+    """
 
     kind: Literal["withheld"]
     what: What
@@ -114,8 +130,8 @@ class Withheld(_Line):
     delta: Annotated[float, Field(ge=0)] = 0.0
     """What it spends of delta beside that."""
     limits: Limits
-    job: str
-    """The request that heard it."""
+    job: str | None = None
+    """The request that heard it, if it came over the network."""
     reason: Name
     """What the peer's own log says."""
 
@@ -150,12 +166,6 @@ class Line:
     entry: Leaving | Withheld | Decision
 
 
-def mark_of(digest: str, salt: str) -> str:
-    """By which a release is recognised: of use to nobody without the salt.
-
-    Examples
-    --------
-    >>> mark_of("5a" * 32, "00" * 32)[:16]
-    '9238ecf5737f959a'
-    """
+def _mark(digest: str, salt: str) -> str:
+    """Of use to nobody without the salt."""
     return hmac.new(bytes.fromhex(salt), digest.encode(), hashlib.sha256).hexdigest()

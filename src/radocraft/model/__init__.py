@@ -27,7 +27,7 @@ from radocraft.model._fields import (
     plain,
 )
 from radocraft.model._model import Model, load_column_model, load_model, predict
-from radocraft.model._outlook import ExpectedQuality, Interval, ScoreOutlook, gain_of
+from radocraft.model._outlook import ExpectedQuality, ScoreOutlook, gain_of
 from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._score_words import absences, weights_in_words
 from radocraft.model._scores import HeadWeights, Relation, ScoreModel
@@ -44,7 +44,6 @@ __all__ = [
     "Explanation",
     "Gate",
     "HeadWeights",
-    "Interval",
     "Model",
     "NoiseCost",
     "Odds",

@@ -167,11 +167,8 @@ class Errand(Generic[Content]):
         releases = policy.lifetime_releases if policy.lifetime_epsilon is None else None
         return Limits(delta=policy.delta, epsilon=policy.lifetime_epsilon, releases=releases)
 
-    def withheld(self, refusal: RadocraftError) -> Withheld | None:
-        """The ledger's line where noise said that there is too little, and somebody else hears of it."""
-        if self.job is None or refusal.spent is None:
-            return None
-        rho, delta = refusal.spent
+    def withheld(self, reason: str, spend: Spend, digest: str) -> Withheld:
+        """The ledger's line where noise said that there is too little."""
         return Withheld(
             kind="withheld",
             what=self.file_kind.what,
@@ -179,12 +176,12 @@ class Errand(Generic[Content]):
             peer=self.peer,
             contract=self.contract.name,
             fingerprint=self.contract.fingerprint,
-            rho=rho,
-            delta=delta,
+            rho=spend.rho,
+            delta=spend.delta,
             limits=self.limits,
             job=self.job,
-            reason=str(refusal),
-        )
+            reason=reason,
+        ).marked(digest)
 
     def awaits(self, content: Content) -> AwaitsReview:
         """What is raised where a person has to decide."""
@@ -238,27 +235,38 @@ def send(
             errand.check_room(history.stage_of(known), known.file)
             keep()
             return _send_again(errand, ledger, history.stage_of(known), known, kept)
+        if (refused := history.refused(digest)) is not None:
+            raise PolicyRefusal(f"{refused.reason} The table is as it was then, so no other noise is drawn.")
         errand.check_room()
         keep()
         try:
             drawn = draw(ledger)
-        except RadocraftError as refusal:
-            if (line := errand.withheld(refusal)) is not None:
-                ledger.append(line)
-            raise
-        drawn = replace(drawn, content=errand.finish(drawn.content))
-        try:
+            drawn = replace(drawn, content=errand.finish(drawn.content))
             return _send_new(errand, ledger, len(history.lines), drawn, digest)
         except _Overtaken:
             continue
+        except RadocraftError as refusal:
+            _withhold(errand, ledger, refusal, digest)
+            raise
+
+
+def _withhold(errand: Errand[Content], ledger: Ledger, refusal: RadocraftError, digest: str) -> None:
+    """Tell the ledger of a refusal by noisy numbers, and what they cost, but no more than remains."""
+    if refusal.spent is None:
+        return
+    try:
+        ledger.append(errand.withheld(str(refusal), Spend(*refusal.spent), digest))
+    except RadocraftError as beyond:
+        if beyond.spent is not None:
+            ledger.append(errand.withheld(str(refusal), Spend(*beyond.spent), digest))
+        raise
 
 
 def _send_new(errand: Errand[Content], ledger: Ledger, seen: int, drawn: Drawn[Content], digest: str) -> Content:
     """Keep a copy of a file that was not there before, and bring it out."""
     entry = errand.entry(drawn)
     if errand.policy.noisy:
-        salt = secrets.token_hex(32)
-        entry = entry.marked(digest, salt)
+        entry = entry.marked(digest)
 
     def check(history: History) -> None:
         same = errand.policy.noisy and History(history.lines[seen:]).same(digest) is not None

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.ledger.entries import decision, leaving, proposal
 
 from radocraft.ledger._history import History
-from radocraft.ledger._lines import Decision, Leaving, Line, mark_of
+from radocraft.ledger._lines import Decision, Leaving, Line
 
 
 def history(*entries: Leaving | Decision) -> History:
@@ -39,8 +39,7 @@ def test_the_first_decision_counts():
 
 
 def test_the_same_release_is_known_by_its_mark_alone():
-    salt = "5" * 64
-    told = history(leaving("a", salt=salt, mark=mark_of("exact", salt)), leaving("b"))
+    told = history(leaving("a").marked("exact"), leaving("b"))
     assert told.same("exact") == told.of_file("a" * 64)
     assert told.same("other") is None
     assert "exact" not in repr(told)
