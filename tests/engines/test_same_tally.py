@@ -110,6 +110,9 @@ def test_every_engine_gives_labels_by_rank(engine: str, tmp_path: Path, request:
     assert expected.rows[positive].sum() == (plain.rows // 3).sum()
 
 
+TOWNS = [f"town {at}" for at in range(30)]
+
+
 def wide(rows: int, width: int) -> tuple[Contract, pa.Table]:
     features = "\n".join(f'x{at:02} = "numeric"' for at in range(width))
     contract = Contract.parse(f"""
@@ -118,6 +121,7 @@ label = {{ column = "y", positive = 1, negative = 0 }}
 shared = [{{ name = "s", categories = [0, 1, 2] }}, {{ name = "t", edges = [2, 3] }}]
 [peers.bank.features]
 {features}
+z = {{ kind = "categorical", categories = {TOWNS} }}
 """)
     rng = np.random.default_rng(1)
     columns = {f"x{at:02}": pa.array(rng.normal(3.0 * at, 1 + at, rows)) for at in range(width)}
@@ -126,6 +130,7 @@ shared = [{{ name = "s", categories = [0, 1, 2] }}, {{ name = "t", edges = [2, 3
     columns["x03"] = pa.array([9 if at % 10 == 3 else int(at % 3 == 0) for at in range(rows)], pa.int64())
     columns["x01"] = pa.array([None if at % 7 == 0 else float(at) for at in range(rows)], pa.float64())
     steps = pa.array([None if at % 11 == 0 else at % 6 for at in range(rows)], pa.int32())
+    columns["z"] = pa.array([[*TOWNS, "Höhe", None][at] for at in rng.integers(0, len(TOWNS) + 2, rows)])
     return contract, pa.table({"y": rng.integers(0, 2, rows), "s": rng.integers(0, 3, rows), "t": steps, **columns})
 
 
@@ -136,12 +141,14 @@ def test_narrow_and_wide_moments_are_exact_and_bounded_to_the_bit(
 ) -> None:
     contract, rows = wide(300, width)
     names = tuple(f"x{at:02}" for at in range(width))
-    exact = Exact({}, {}, names)
+    towns = tuple(f"z={town}" for town in (*TOWNS, "missing", "unseen"))
+    exact = Exact({}, {}, names + towns)
     for row in rows.to_pylist():
         step = 3 if row["t"] is None else int(np.searchsorted([2, 3], row["t"], side="right"))
         block = (row["s"], step, 1 if row["y"] else -1)
         exact.rows[block] = exact.rows.get(block, 0) + 1
         values = [np.nan if row[name] is None else row[name] for name in names]
+        values += np.eye(len(towns))[worlds.coded(row["z"], TOWNS)].tolist()
         exact.values.setdefault(block, []).append(values)
     source = hold(engine, rows, tmp_path, request)
     assert_exact(craft(source, contract, "bank", bounds=None), exact)

@@ -16,6 +16,7 @@ from radocraft.rows._craft import bounded
 from radocraft.rows._encoding import Reader
 from radocraft.rows._expressions import binned, coded, counted, number, stepped
 from radocraft.rows._grid import Grid
+from radocraft.rows._moments import RowLayout
 from radocraft.rows._shift import Shift
 from radocraft.rows._stream import Feed, Running, add_batches, stream_totals, streams
 from radocraft.rows._totals import ask_blocks, ask_totals
@@ -112,7 +113,7 @@ def test_rows_without_a_label_and_cells_without_a_reading_show():
 
 @pytest.mark.parametrize("cells", [[np.inf, 1.0, np.nan], [np.inf, -np.inf, 2.0]])
 def test_infinities_end_in_moments_that_are_not_finite(cells):
-    running = Running(2, 1)
+    running = Running(2, RowLayout(1))
     running.add(pa.record_batch({"place": pa.array([0, 1, 1], pa.int32()), "value": pa.array(cells)}))
     assert not np.isfinite(running.moments[0, 0, 0])
 
@@ -125,7 +126,7 @@ def test_batches_may_be_cut_anywhere_and_gaps_may_begin_late(cut, seed):
     values = rng.normal(size=(count, 2))
     values[count - 1000 :, 1][rng.random(1000) < 0.3] = np.nan
     places = rng.integers(0, 7, count).astype(np.int32)
-    whole, pieces = Running(7, 2), Running(7, 2)
+    whole, pieces = Running(7, RowLayout(2)), Running(7, RowLayout(2))
     bounds = np.cumsum([0, *cut, 5000])
     for running, edges in ((whole, [0, count]), (pieces, bounds)):
         for low, high in pairwise(edges):
@@ -153,14 +154,14 @@ def test_several_threads_add_up_what_one_does(adders, batches, seed, matrices):
         places = pa.array(rng.integers(0, 5, 50), pa.int32())
         made.append(pa.record_batch([places, *map(pa.array, values.T)], names=["place", "a", "b", "c"]))
     told = []
-    alone = add_batches(Feed(iter(made)), [Running(5, 3, matrices)])
+    alone = add_batches(Feed(iter(made)), [Running(5, RowLayout(3), matrices)])
     feed = Feed(iter(made), 50 * batches, lambda *news: told.append(news[1:]))
-    both = add_batches(feed, [Running(5, 3, matrices) for _ in range(adders)])
+    both = add_batches(feed, [Running(5, RowLayout(3), matrices) for _ in range(adders)])
     assert (told[0], told[-1]) == ((0, 50 * batches), (50 * batches, 50 * batches))
     assert sorted(alone.gaps) == sorted(both.gaps)
     both._order(alone.gaps)
     assert_allclose(both.sums, alone.sums, rtol=1e-12, atol=1e-12)
-    assert_allclose(both.product, alone.product, rtol=1e-12, atol=1e-12)
+    assert_allclose(both.products.plain, alone.products.plain, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])
@@ -171,7 +172,7 @@ def test_a_failure_in_one_thread_ends_all_and_is_told(bad):
         def add(self, batch):
             raise ArithmeticError("of all things")
 
-    each = [(Failing if at == bad else Running)(1, 1) for at in range(3)]
+    each = [(Failing if at == bad else Running)(1, RowLayout(1)) for at in range(3)]
     with pytest.raises(ArithmeticError, match="of all things"):
         add_batches(Feed(repeat(batch)), each)
 

@@ -92,10 +92,11 @@ def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -
 
 def check_bounded(reader: Reader, columns: tuple[Column, ...], source: Source) -> None:
     """Which columns hold infinities; costs a scan, so ask when it is known that some do."""
-    asked = [exp.Case().when(infinite(value), whole(1)) for value in reader.summed()]
+    asked = [exp.Case().when(infinite(value), whole(1)) for value in reader.plain()]
     counts = [exp.func("COUNT", one).as_(f"c_{at}") for at, one in enumerate(asked)]
     found = source.table(exp.select(*counts).from_(reader.rows(ROWS))).to_pylist()[0]
-    _refuse_infinite(np.array([found[f"c_{at}"] > 0 for at in range(len(columns))]), columns, source)
+    numbers = tuple(columns[at] for at in reader.layout.plain)
+    _refuse_infinite(np.array([found[f"c_{at}"] > 0 for at in range(len(numbers))]), numbers, source)
 
 
 def _refuse_infinite(bad: Truths, columns: tuple[Column, ...], source: Source) -> None:

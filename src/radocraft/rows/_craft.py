@@ -226,7 +226,8 @@ def bounded(reader: Reader, bounds: Bounds) -> tuple[Reader, Shift]:
     """The reader of the rows that count, and how their values are bounded."""
     centre, scale = units_of(reader.contract, reader.peer, reader.constants)
     bounding = bounds.of(reader.contract, reader.peer, centre, scale)
-    persons = None if bounds.person is None else Persons(bounds.person, bounds.rows_per_person, bounding)
+    plain = bounding.of(reader.layout.plain)
+    persons = None if bounds.person is None else Persons(bounds.person, bounds.rows_per_person, plain)
     return replace(reader, persons=persons), Shift(centre, scale / GRID, bounding=bounding)
 
 

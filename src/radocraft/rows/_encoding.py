@@ -8,6 +8,7 @@ Missing values, NaN included, are NULL in all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -25,6 +26,7 @@ from radocraft.contract import (
     Shared,
     Spline,
     moment_labels,
+    summed_columns,
 )
 from radocraft.rows._expressions import (
     binned,
@@ -46,6 +48,7 @@ from radocraft.rows._expressions import (
     whole,
     word,
 )
+from radocraft.rows._moments import RowLayout
 from radocraft.rows._persons import Persons
 from radocraft.rows._ranking import Ranking
 
@@ -122,7 +125,7 @@ class Reader:
             nothing = times(self.number(name), double(0))
             return [*values, *(nothing.copy() for _ in range(feature.width - len(values)))]
         if isinstance(feature, Categorical):
-            return one_hot(coded(self.column(name), self.kind(name), feature.categories), len(feature.codes))
+            return one_hot(exp.column(self.coded(name), quoted=True), len(feature.codes))
         if isinstance(feature, Boolean):
             return [truth(self.column(name), self.kind(name))]
         return [self.number(name)]
@@ -133,16 +136,29 @@ class Reader:
         agreed = feature.knots if isinstance(feature, Spline) else ()
         return agreed if isinstance(agreed, tuple) else self.constants.get(name, ())
 
+    def coded(self, name: str) -> str:
+        """How a feature's code is named in `rows`: all its indicators ask for it there, so it is looked up once."""
+        return f"radocraft_code_{self.peer}_{name}"
+
     def term(self, name: str) -> str:
         """How the terms of a spline are named in `rows`."""
         return f"radocraft_{self.peer}_{name}"
 
     def rows(self, table: exp.Expr) -> exp.Expr:
-        """The table with the terms of every spline as columns of their own, so that they are computed once.
+        """The table with the code of every category and the terms of every spline as columns, computed once.
 
         With persons, only rows of theirs that count; with a ranking, also with the rank of every row.
         """
         features = self.contract.peers[self.peer].features
+        factors = {factor for feature in features.values() if isinstance(feature, Interact) for factor in feature.of}
+        looked_up = {
+            name: coded(self.column(name), self.kind(name), feature.categories)
+            for name, feature in features.items()
+            if isinstance(feature, Categorical)
+        } | {shared.name: self.code(shared) for shared in self.contract.shared if shared.name in factors - {*features}}
+        if looked_up:
+            named = [code.as_(self.coded(name), quoted=True) for name, code in looked_up.items()]
+            table = exp.select(exp.Star(), *named, copy=False).from_(table).subquery("radocraft_coded", copy=False)
         curves = [
             name for name, feature in features.items() if isinstance(feature, Spline) and len(self.knots(name)) > 1
         ]
@@ -153,7 +169,7 @@ class Reader:
         codes = [self.code(shared) for shared in self.contract.shared]
         if self.persons is not None:
             label = replace(self, ranking=None).label(none=_NO_LABEL)
-            table = self.persons.rows(table, [*codes, label], self.summed())
+            table = self.persons.rows(table, [*codes, label, *self.codes()], self.plain())
         if self.ranking is not None:
             table = self.ranking.rows(table, codes, self.private())
         return table
@@ -167,7 +183,7 @@ class Reader:
         feature = self.contract.peers[self.peer].features.get(name)
         if feature is None:
             shared = next(shared for shared in self.contract.shared if shared.name == name)
-            return encoded(self.code(shared), shared)
+            return encoded(exp.column(self.coded(name), quoted=True), shared)
         values = self.values(name, feature)
         if isinstance(feature, Boolean):
             return [moved(value, feature.centre, feature.scale) for value in values]
@@ -185,6 +201,30 @@ class Reader:
         """One expression for each column to be summed, in the order of `summed_columns`."""
         label = self.contract.label
         return self.private() + ([self.number(label.column)] if isinstance(label, Number) else [])
+
+    @cached_property
+    def layout(self) -> RowLayout:
+        """Which of the columns to be summed are the categories of one feature."""
+        columns = [column.feature for column in summed_columns(self.contract, self.peer)]
+        coded = [(name, columns.index(name)) for name in self.categorical]
+        return RowLayout(len(columns), tuple((start, columns.count(name)) for name, start in coded))
+
+    @property
+    def categorical(self) -> list[str]:
+        """The features with a code, in the order of their columns."""
+        features = sorted(self.contract.peers[self.peer].features.items())
+        return [name for name, feature in features if isinstance(feature, Categorical)]
+
+    def plain(self) -> list[exp.Expr]:
+        """Those of `summed` that are numbers of their own, not indicators of a code."""
+        features = sorted(self.contract.peers[self.peer].features.items())
+        values = [value for name, f in features if not isinstance(f, Categorical) for value in self.values(name, f)]
+        label = self.contract.label
+        return values + ([self.number(label.column)] if isinstance(label, Number) else [])
+
+    def codes(self) -> list[exp.Expr]:
+        """The code of each feature in `categorical`, looked up in `rows`."""
+        return [exp.column(self.coded(name), quoted=True) for name in self.categorical]
 
     def misread(self) -> exp.Expr | None:
         """True where a cell holds something that is not of the kind the contract says; None if it cannot happen."""

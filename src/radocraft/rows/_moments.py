@@ -12,6 +12,8 @@ Only NumPy and pyarrow are needed here, so that a cluster's workers can run it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +52,120 @@ def second_moments(values: Floats, labels: Ints | None = None, count: int = 1) -
     return with_present(product, width, gaps)
 
 
+@dataclass(frozen=True)
+class RowLayout:
+    """Which columns are numbers of their own, and which are the categories of a feature, of which a row has one.
+
+    ``coded`` are first column and number of categories of each such feature; what an engine hands out is its code.
+    If there are any, what a row's categories count for comes after its numbers: 1, or less in a row too long.
+    """
+
+    width: int
+    coded: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def plain(self) -> list[int]:
+        """The columns that are numbers of their own."""
+        taken = {at for start, count in self.coded for at in range(start, start + count)}
+        return [at for at in range(self.width) if at not in taken]
+
+    @property
+    def held(self) -> int:
+        """How many numbers a row holds beside its codes."""
+        return len(self.plain) + bool(self.coded)
+
+
+class RowProducts:
+    """``X^T X`` by label, X being rows of numbers and then a column for each category; see `RowLayout`.
+
+    Those of categories are mostly 0, so they are never written out: their products are
+    sums of the other columns by code, and counts of pairs of codes.
+    """
+
+    def __init__(self, labels: int, width: int, layout: RowLayout) -> None:
+        counts = [count for _, count in layout.coded]
+        self.layout = layout
+        self.plain: Floats = np.zeros((labels, width, width))
+        self.crossed: list[Floats] = [np.zeros((labels, count, width)) for count in counts]
+        self.paired: dict[tuple[int, int], Floats] = {
+            (one, other): np.zeros((labels, counts[one], counts[other]))
+            for one, other in combinations(range(len(counts)), 2)
+        }
+
+    def add(self, rows: Floats, labels: Ints, codes: Sequence[Ints]) -> None:
+        """Add rows, whose last numbers are as `lift` leaves them."""
+        add_products(self.plain, rows, labels)
+        if not codes or not len(self.plain):
+            return
+        ones = rows[:, self.layout.held - 1]
+        for crossed, code in zip(self.crossed, codes, strict=True):
+            count, width = crossed.shape[1:]
+            add_by_code(crossed.reshape(-1, width), labels * np.int64(count) + code, rows * ones[:, None])
+        for (one, other), paired in self.paired.items():
+            _, first, second = paired.shape
+            at = (labels * np.int64(first) + codes[one]) * second + codes[other]
+            np.add.at(paired.reshape(-1), at, ones * ones)
+
+    def widen(self, count: int) -> None:
+        """More columns before the last, and equal to it so far."""
+        before_last = [-1] * count
+        self.plain = np.insert(self.plain, before_last, self.plain[:, -1:], axis=1)
+        self.plain = np.insert(self.plain, before_last, self.plain[:, :, -1:], axis=2)
+        self.crossed = [np.insert(crossed, before_last, crossed[:, :, -1:], axis=2) for crossed in self.crossed]
+
+    def order(self, columns: Sequence[int]) -> None:
+        """Put the numbers into another order."""
+        self.plain = self.plain[:, columns][:, :, columns]
+        self.crossed = [crossed[:, :, columns] for crossed in self.crossed]
+
+    def join(self, other: RowProducts) -> None:
+        """Add those of other rows."""
+        self.plain += other.plain
+        for mine, theirs in zip(self.crossed, other.crossed, strict=True):
+            np.add(mine, theirs, out=mine)
+        for pair, theirs in other.paired.items():
+            self.paired[pair] += theirs
+
+    def whole(self, gaps: Sequence[int]) -> Floats:
+        """The matrices of (columns of the layout, presence of ``gaps``, 1)."""
+        layout = self.layout
+        if not layout.coded:
+            return self.plain
+        ends = [*range(layout.width, layout.width + len(gaps) + 1)]
+        to = np.array([*layout.plain, *ends])
+        kept = np.array([*range(len(layout.plain)), *range(layout.held, self.plain.shape[1])])
+        out = np.zeros((len(self.plain), layout.width + len(ends), layout.width + len(ends)))
+        out[:, to[:, None], to] = self.plain[:, kept[:, None], kept]
+        ones = layout.held - 1
+        for (start, count), crossed in zip(layout.coded, self.crossed, strict=True):
+            own = np.arange(start, start + count)
+            out[:, own, own] = crossed[:, :, ones]
+            out[:, own[:, None], to] = crossed[:, :, kept]
+            out[:, to[:, None], own] = out[:, own[:, None], to].transpose(0, 2, 1)
+        for (one, other), paired in self.paired.items():
+            (first, rows), (second, columns) = layout.coded[one], layout.coded[other]
+            out[:, first : first + rows, second : second + columns] = paired
+            out[:, second : second + columns, first : first + rows] = paired.transpose(0, 2, 1)
+        return out
+
+
+def add_by_code(sums: Floats, place: Ints, rows: Floats) -> None:
+    """Add each of the rows to the line of ``sums`` at its place.
+
+    Examples
+    --------
+    >>> sums = np.zeros((3, 1))
+    >>> add_by_code(sums, np.array([2, 0, 2]), np.array([[1.0], [3.0], [5.0]]))
+    >>> sums.ravel()
+    array([3., 0., 6.])
+    """
+    if not len(place):
+        return
+    order = np.argsort(place, kind="stable")
+    first = np.flatnonzero(np.diff(place[order], prepend=-1))
+    sums[place[order[first]]] += np.add.reduceat(rows[order], first, axis=0)
+
+
 def add_products(product: Floats, rows: Floats, labels: Ints) -> None:
     """Add ``X^T X`` to the matrix of each label, X being its rows."""
     if len(product) == 1:
@@ -84,32 +200,34 @@ def with_present(product: Floats, width: int, gaps: Sequence[int]) -> Floats:
 
 
 def of_batches(
-    batches: Iterable[pa.RecordBatch], width: int, gaps: Sequence[int], labels: int, advance: Advance
+    batches: Iterable[pa.RecordBatch], layout: RowLayout, gaps: Sequence[int], labels: int, advance: Advance
 ) -> Floats:
     """Moments by label of all rows, in the order in which they come; only columns in ``gaps`` may miss values.
 
-    After the values comes the label's number, below ``labels``. Columns are copied a
-    few thousand rows at a time into one small matrix that stays in the processor's
+    First come the values of `RowLayout.held`, then the codes, last the label's number, below ``labels``. Columns are
+    copied a few thousand rows at a time into one small matrix that stays in the processor's
     cache, and multiplied there.
     """
-    lifted = np.empty((_ROWS, width + len(gaps) + 1))
-    product = np.zeros((labels, lifted.shape[1], lifted.shape[1]))
+    lifted = np.empty((_ROWS, layout.held + len(gaps) + 1))
+    products = RowProducts(labels, lifted.shape[1], layout)
+    places = [layout.plain.index(at) for at in gaps]
     with np.errstate(over="ignore", invalid="ignore"):
         for batch in batches:
             *columns, label = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
             for start in range(0, batch.num_rows, _ROWS):
+                rows = slice(start, start + _ROWS)
                 piece = lifted[: min(_ROWS, batch.num_rows - start)]
-                lift(piece.T, [column[start : start + _ROWS] for column in columns], gaps)
-                add_products(product, piece, label[start : start + _ROWS])
+                lift(piece.T, [column[rows] for column in columns[: layout.held]], places)
+                products.add(piece, label[rows], [code[rows] for code in columns[layout.held :]])
             advance(batch.num_rows)
-    return with_present(product, width, gaps)
+    return with_present(products.whole(places), layout.width, gaps)
 
 
 def partial(
-    batches: Iterator[pa.RecordBatch], width: int, gaps: Sequence[int], labels: int
+    batches: Iterator[pa.RecordBatch], layout: RowLayout, gaps: Sequence[int], labels: int
 ) -> Iterator[pa.RecordBatch]:
     """One cluster worker's share: its batches in, one row with their moments out."""
-    moments = of_batches(batches, width, gaps, labels, lambda rows: None)
+    moments = of_batches(batches, layout, gaps, labels, lambda rows: None)
     yield pa.record_batch({"moments": pa.array([moments.tobytes()], pa.binary())})
 
 

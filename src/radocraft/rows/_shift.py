@@ -33,11 +33,15 @@ class Shift:
     bounding: Bounding | None = None
 
     def values(self, reader: Reader) -> list[exp.Expr]:
-        """One expression for each column to be summed, before any bounds."""
+        """One expression for each column to be summed that is a number of its own, before any bounds.
+
+        The 0 and 1 of a category are never moved.
+        """
         if self.bounding is not None:
-            return reader.summed()
-        summed = zip(reader.summed(), self.origin, self.unit, strict=True)
-        return [moved(value, float(origin), float(unit)) for value, origin, unit in summed]
+            return reader.plain()
+        plain = reader.layout.plain
+        units = zip(reader.plain(), self.origin[plain], self.unit[plain], strict=True)
+        return [moved(value, float(origin), float(unit)) for value, origin, unit in units]
 
 
 def guess_shift(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Shift:

@@ -29,7 +29,7 @@ from radocraft.contract import Numeric, summed_columns
 from radocraft.progress import Progress, quiet
 from radocraft.rows._encoding import Reader
 from radocraft.rows._grid import Grid
-from radocraft.rows._moments import add_products, lift, with_present
+from radocraft.rows._moments import RowLayout, RowProducts, lift, with_present
 from radocraft.rows._shift import Shift
 from radocraft.rows._totals import Totals, hopeful_kinds, present_values
 from radocraft.rows.engines._base import ROWS, Source
@@ -48,7 +48,7 @@ def streams(source: Source, reader: Reader) -> bool:
 
 def sums_size(reader: Reader) -> int:
     """How many bytes the sums of all possible blocks take."""
-    return Grid(reader).size * (len(reader.summed()) + 1) * _BYTES
+    return Grid(reader).size * (reader.layout.width + 1) * _BYTES
 
 
 def stream_totals(
@@ -56,26 +56,27 @@ def stream_totals(
 ) -> Totals:
     """The totals from one stream of rows; without products there are no moments."""
     reader = replace(reader, kinds=hopeful_kinds(reader))
-    grid, values = Grid(reader), shift.values(reader)
-    named = [value.as_(f"value_{at}") for at, value in enumerate(values)]
-    statement = exp.select(grid.numbers()[0].as_("place"), *named).from_(reader.rows(ROWS))
+    grid, layout = Grid(reader), reader.layout
+    named = [value.as_(f"value_{at}") for at, value in enumerate(shift.values(reader))]
+    coded = [code.as_(f"category_{at}") for at, code in enumerate(reader.codes())]
+    statement = exp.select(grid.numbers()[0].as_("place"), *named, *coded).from_(reader.rows(ROWS))
     adders = max(1, min(source.threads, source.room // sums_size(reader)))
     matrices = grid.matrices() if products else None
     hopeful = nan_means_missing(reader)
-    each = [Running(grid.size, len(values), matrices, shift.bounding, hopeful) for _ in range(adders)]
+    bounding = None if shift.bounding is None else shift.bounding.of(layout.plain)
+    each = [Running(grid.size, layout, matrices, bounding, hopeful) for _ in range(adders)]
     with closing(source.batches(statement, ordered=source.threads == 1)) as batches:
         running = add_batches(Feed(batches, source.row_count(), progress), each)
     seen = np.flatnonzero(running.sums[:-1, -1])
     misread = bool(running.sums[-1, -1])
     codes, labels = grid.blocks([seen])
-    sums = running.keep(seen)
-    rows, width = sums[:, -1].astype(np.int64), len(values)
+    rows, sums, present = running.keep(seen)
     return Totals(
         codes=codes,
         labels=labels,
         rows=rows,
-        sums=sums[:, :width],
-        present=present_values(rows, width, running.gaps, sums[:, width:-1]),
+        sums=sums,
+        present=present,
         moments=running.moments if products else np.empty((0, 0, 0)),
         unlabelled=bool((labels == grid.unlabelled).any()),
         misread=misread,
@@ -84,11 +85,13 @@ def stream_totals(
 
 
 def nan_means_missing(reader: Reader) -> frozenset[int]:
-    """Columns in which NaN is a missing value that was not asked for; in others it comes of an infinity."""
-    columns = enumerate(summed_columns(reader.contract, reader.peer))
+    """Which numbers may be NaN for a missing value that was not asked for; in others it comes of an infinity."""
+    columns = summed_columns(reader.contract, reader.peer)
     own = reader.contract.summed(reader.peer)
     return frozenset(
-        at for at, c in columns if isinstance(own[c.feature], Numeric) and reader.kind(c.feature) == "never-nan"
+        at
+        for at, column in enumerate(columns[at] for at in reader.layout.plain)
+        if isinstance(own[column.feature], Numeric) and reader.kind(column.feature) == "never-nan"
     )
 
 
@@ -139,9 +142,10 @@ def add_batches(feed: Feed, each: list[Running]) -> Running:
 
 
 class Running:
-    """Sums over the rows so far of (values, presence of those with gaps, 1): by place, and of their products by label.
+    """Sums over the rows so far of (numbers, presence of those with gaps, 1): by place, and of their products by label.
 
-    ``gaps`` are the columns of which some value was missing so far; with bounds there
+    ``layout`` says which columns are numbers and which are categories, of which only codes come; their sums are in
+    ``categories``. ``gaps`` are the numbers of which some value was missing so far; with bounds there
     are none, since a missing value counts as 0. ``matrices`` gives the number of the
     matrix for each coordinate of the label, the last of a place; without, there are no products.
     In ``hopeful`` columns NaN is a missing value; in others it comes of an infinity.
@@ -150,50 +154,62 @@ class Running:
     def __init__(
         self,
         places: int,
-        width: int,
+        layout: RowLayout,
         matrices: Ints | None = _ONE,
         bounding: Bounding | None = None,
         hopeful: frozenset[int] = frozenset(),
     ) -> None:
         self.gaps: tuple[int, ...] = ()
         self.infinite = False
-        self.sums: Floats = np.zeros((places, width + 1))
+        self.sums: Floats = np.zeros((places, layout.held + 1))
+        self.categories: list[Floats] = [np.zeros((places, count)) for _, count in layout.coded]
         count = 0 if matrices is None else int(matrices.max()) + 1
-        self.product: Floats = np.zeros((count, width + 1, width + 1))
-        self._width, self._matrices, self._bounding, self._hopeful = width, matrices, bounding, hopeful
+        self.products = RowProducts(count, layout.held + 1, layout)
+        self._layout, self._matrices, self._bounding, self._hopeful = layout, matrices, bounding, hopeful
 
     @property
     def moments(self) -> Floats:
         """Second moments of (values, present) by label."""
-        return with_present(self.product, self._width, self.gaps)
+        return with_present(self.products.whole(self.gaps), self._layout.width, self._gaps)
+
+    @property
+    def _gaps(self) -> list[int]:
+        """The columns with gaps."""
+        return [self._layout.plain[at] for at in self.gaps]
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose first column is a row's place."""
         place, *columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+        count = len(columns) - len(self.categories)
+        columns, codes = columns[:count], columns[count:]
         odd: set[int] = set()
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(place), _ROWS):
                 rows = slice(start, start + _ROWS)
-                odd |= self._add_rows(place[rows], [column[rows] for column in columns])
+                some = [column[rows] for column in columns]
+                odd |= self._add_rows(place[rows], some, [code[rows] for code in codes])
         for at in odd:
             known = np.isnan(columns[at]).sum() if at in self._hopeful else batch.column(at + 1).null_count
             self.infinite |= bool(np.isfinite(columns[at]).sum() + known < len(place))
 
-    def _add_rows(self, place: Ints, columns: list[Floats]) -> set[int]:
+    def _add_rows(self, place: Ints, columns: list[Floats], codes: list[Ints]) -> set[int]:
         """Add a few rows; with bounds, tell in which columns some value is no number."""
         odd: set[int] = set()
         lifted = np.empty((len(place), self.sums.shape[1]))
         if self._bounding is None:
-            lift(lifted.T, columns, self.gaps)
+            lift(lifted.T, [*columns, *([np.ones(len(place))] if codes else [])], self.gaps)
             if new := new_gaps(lifted.sum(axis=0), columns, self.gaps):
                 self._widen(new)
-                return self._add_rows(place, columns)
+                return self._add_rows(place, columns, codes)
         else:
             lifted[:, -1] = 1.0
-            odd = self._bounding.fill(lifted[:, :-1], columns)
+            odd = self._bounding.fill(lifted[:, :-1], columns, len(codes))
         if self._matrices is not None:
-            add_products(self.product, lifted, self._matrices[place % len(self._matrices)])
+            self.products.add(lifted, self._matrices[place % len(self._matrices)], codes)
         add_by_place(self.sums, place, lifted)
+        for sums, code in zip(self.categories, codes, strict=True):
+            at = place.astype(np.int64) * sums.shape[1] + code
+            np.add.at(sums.reshape(-1), at, lifted[:, self._layout.held - 1])
         return odd
 
     def join(self, other: Running) -> Running:
@@ -204,11 +220,26 @@ class Running:
             other._order(self.gaps)
         with np.errstate(over="ignore", invalid="ignore"):
             self.sums += other.sums
-            self.product += other.product
+            self.products.join(other.products)
+            for mine, theirs in zip(self.categories, other.categories, strict=True):
+                np.add(mine, theirs, out=mine)
         return self
 
-    def keep(self, places: Ints) -> Floats:
-        """Keep the sums of some places alone, which rise; in the same memory, since new memory costs time."""
+    def keep(self, places: Ints) -> tuple[Ints, Floats, Ints]:
+        """Rows, sums and values present of some places alone, which rise."""
+        layout, kept = self._layout, self._keep(places)
+        rows = kept[:, -1].astype(np.int64)
+        present = present_values(rows, layout.width, self._gaps, kept[:, layout.held : -1])
+        if not layout.coded:
+            return rows, kept[:, : layout.width], present
+        sums = np.empty((len(places), layout.width))
+        sums[:, layout.plain] = kept[:, : len(layout.plain)]
+        for (start, count), own in zip(layout.coded, self.categories, strict=True):
+            sums[:, start : start + count] = own[places]
+        return rows, sums, present
+
+    def _keep(self, places: Ints) -> Floats:
+        """In the same memory, since new memory costs time."""
         for start in range(0, len(places), _ROWS):
             some = places[start : start + _ROWS]
             self.sums[start : start + len(some)] = self.sums[some]
@@ -217,17 +248,16 @@ class Running:
 
     def _order(self, gaps: tuple[int, ...]) -> None:
         """Put the presence of columns with gaps into this order."""
-        order = [*range(self._width), *(self._width + self.gaps.index(at) for at in gaps), -1]
+        held = self._layout.held
+        order = [*range(held), *(held + self.gaps.index(at) for at in gaps), -1]
         self.sums, self.gaps = self.sums[:, order], gaps
-        self.product = self.product[:, order][:, :, order]
+        self.products.order(order)
 
     def _widen(self, new: list[int]) -> None:
         """More columns have gaps: so far none of their values was missing, so their presence is the constant."""
         self.gaps = (*self.gaps, *new)
-        before_last = [-1] * len(new)
-        self.sums = np.insert(self.sums, before_last, self.sums[:, -1:], axis=1)
-        self.product = np.insert(self.product, before_last, self.product[:, -1:], axis=1)
-        self.product = np.insert(self.product, before_last, self.product[:, :, -1:], axis=2)
+        self.sums = np.insert(self.sums, [-1] * len(new), self.sums[:, -1:], axis=1)
+        self.products.widen(len(new))
 
 
 def add_by_place(sums: Floats, place: Ints, rows: Floats) -> None:

@@ -22,6 +22,7 @@ from radocraft.rows._expressions import double, gridded, infinite, shortened, ti
 from radocraft.rows._grid import Grid
 from radocraft.rows._shift import Shift
 from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows.engines._pairs import columns_of
 from radocraft.sums import Bounding
 
 
@@ -71,7 +72,8 @@ def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, Re
     width = len(shift.origin)
     for careful in (False, True) if shift.bounding is None else (True,):
         now = reader if careful else replace(reader, kinds=hopeful_kinds(reader))
-        gaps = list(range(width) if careful else shift.gaps) if shift.bounding is None else []
+        plain = reader.layout.plain
+        gaps = [at for at in plain if careful or at in shift.gaps] if shift.bounding is None else []
         table = source.table(block_statement(source, now, shift, gaps))
         sums = _matrix(table, "sum_", range(width)) + 0.0  # which makes 0 of -0
         if np.isfinite(sums).all() and not np.any(_column(table, "missing")):
@@ -135,14 +137,15 @@ def block_statement(source: Source, reader: Reader, shift: Shift, gaps: list[int
     Values present are counted of the columns in ``gaps``; of the others, the
     rows that miss one of them.
     """
-    width = len(shift.origin)
+    layout = reader.layout
     places = [number.as_(f"place_{at}") for at, number in enumerate(Grid(reader).numbers())]
     totals = [exp.func("COUNT", exp.Star()).as_("rows")]
-    for at in range(width):
-        own = exp.Anonymous(this=source.sum_function, expressions=[exp.column(f"value_{at}")])
+    values = dict(enumerate(columns_of(layout)))
+    for at, value in values.items():
+        own = exp.Anonymous(this=source.sum_function, expressions=[value])
         totals.append(exp.func("COALESCE", own, double(0)).as_(f"sum_{at}"))
-    totals += [exp.func("COUNT", exp.column(f"value_{at}")).as_(f"present_{at}") for at in gaps]
-    lacking = [exp.column(f"value_{at}").is_(exp.null()) for at in range(width) if at not in gaps]
+    totals += [exp.func("COUNT", values[at].copy()).as_(f"present_{at}") for at in gaps]
+    lacking = [values[at].copy().is_(exp.null()) for at in layout.plain if at not in gaps]
     case = exp.Case().when(_any(lacking), whole(1)) if lacking else exp.null()
     totals.append(exp.func("COUNT", case).as_("missing"))
     if shift.bounding is not None:
@@ -162,28 +165,32 @@ def _any(conditions: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def value_statement(reader: Reader, shift: Shift, more: list[exp.Expr], *, endless: bool = False) -> exp.Select:
-    """The columns to be summed of every row, as value_0, value_1 and so on, and ``more`` of them, which have names.
+    """What `RowLayout` holds of every row, as value_0, category_0 and so on, and ``more``, which have names.
 
     With ``endless``, also a column ``infinite``, which is there where a value is an infinity.
     """
-    values, rows = shift.values(reader), reader.rows(ROWS)
+    values, rows, codes = shift.values(reader), reader.rows(ROWS), _named("category", reader.codes())
     if shift.bounding is None:
-        return exp.select(*_named("value", values), *more, copy=False).from_(rows, copy=False)
-    names = [one.alias for one in more] + ["infinite"] * endless
-    query = exp.select(*_named("raw", values), *more, copy=False).from_(rows, copy=False)
-    for step in _bounded(shift.bounding, names, endless=endless):
+        ones = [double(1)] * bool(codes)
+        return exp.select(*_named("value", [*values, *ones]), *codes, *more, copy=False).from_(rows, copy=False)
+    names = [one.alias for one in (*codes, *more)] + ["infinite"] * endless
+    query = exp.select(*_named("raw", values), *codes, *more, copy=False).from_(rows, copy=False)
+    for step in _bounded(shift.bounding.of(reader.layout.plain), len(codes), names, endless=endless):
         query = step.from_(query.subquery("bounded", copy=False), copy=False)
     return query
 
 
-def _bounded(bounding: Bounding, names: list[str], *, endless: bool) -> list[exp.Select]:
+def _bounded(bounding: Bounding, categories: int, names: list[str], *, endless: bool) -> list[exp.Select]:
     """From raw values to bounded ones: onto the grid; the sum of squares; and no longer than the norm."""
-    width = len(bounding.steps)
-    raw, held = ([exp.column(f"{name}_{at}") for at in range(width)] for name in ("raw", "held"))
+    raw = [exp.column(f"raw_{at}") for at in range(bounding.width)]
     onto = [gridded(value, steps) for value, steps in zip(raw, bounding.steps, strict=True)]
-    flag = [exp.Case().when(_any([infinite(value) for value in raw]), whole(1)).as_("infinite")] * endless
+    onto += [double(bounding.one)] * bool(categories)
+    held = [exp.column(f"held_{at}") for at in range(len(onto))]
+    wrong = exp.Case().when(_any([infinite(value) for value in raw]), whole(1)) if raw else exp.null()
+    flag = [wrong.as_("infinite")] * endless
     kept = names[:-1] if endless else names
-    squares = total([times(value, value) for value in held])
+    beside = [double((categories - 1) * bounding.one**2)] * (categories > 1)
+    squares = total([*(times(value, value) for value in held), *beside])
     short = [shortened(value, exp.column("squares"), bounding) for value in held]
     return [
         exp.select(*_named("held", onto), *kept, *flag, copy=False),
@@ -209,7 +216,8 @@ def _ask_moments(
 
     progress("moments", 0, count)
     values = value_statement(reader, shift, [reader.matrix().as_("label")])
-    return source.moments(values, gaps, len([*moment_labels(reader.contract, reader.peer)]), advance)
+    labels = len([*moment_labels(reader.contract, reader.peer)])
+    return source.moments(values, reader.layout, gaps, labels, advance)
 
 
 def _column(table: pa.Table, name: str) -> Ints:

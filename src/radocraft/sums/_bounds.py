@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -89,7 +89,7 @@ class Bounds:
         top = max(1, math.floor(self.column * GRID))
         with np.errstate(over="ignore", invalid="ignore"):
             steps = [Steps.of(float(c), float(s), top) for c, s in zip(centre, scale, strict=True)]
-        return Bounding(tuple(steps), self._square(contract, peer))
+        return Bounding(tuple(steps), self._square(contract, peer), Steps.of(0.0, 1.0, top).floor(1.0))
 
     def to_json(self) -> dict[str, Any]:
         """As files keep it."""
@@ -125,13 +125,21 @@ class Steps:
             low = math.nextafter(low, math.inf)
         return cls(centre, low, high, factor, shift)
 
+    def floor(self, value: float) -> float:
+        """A number's z."""
+        return float(math.floor(min(max(value, self.low), self.high) * self.factor + self.shift))
+
 
 @dataclass(frozen=True)
 class Bounding:
-    """Bounds in the units of some columns: ``steps`` by column, and the largest squared norm of a row."""
+    """Bounds in the units of some columns: ``steps`` by column, and the largest squared norm of a row.
+
+    ``one`` is what the 1 of a category becomes.
+    """
 
     steps: tuple[Steps, ...]
     square: int
+    one: float = float(GRID)
 
     @cached_property
     def reach(self) -> float:
@@ -142,6 +150,10 @@ class Bounding:
     def width(self) -> int:
         """How many columns there are."""
         return len(self.steps)
+
+    def of(self, columns: Sequence[int]) -> Bounding:
+        """The same for some of the columns."""
+        return replace(self, steps=tuple(self.steps[at] for at in columns))
 
     def bounded(self, values: Floats) -> Floats:
         """Rows in memory as whole numbers of the grid; NaN is missing.
@@ -168,10 +180,11 @@ class Bounding:
             self.fill(out[rows], [np.ascontiguousarray(column) for column in values[rows].T])
         return out
 
-    def fill(self, out: Floats, columns: Sequence[Floats]) -> set[int]:
+    def fill(self, out: Floats, columns: Sequence[Floats], categories: int = 0) -> set[int]:
         """Fill a few thousand rows, which stay in the processor's cache; tell in which columns some value is no number.
 
-        That may be NaN, which counts as missing, or an infinity, which is clipped.
+        That may be NaN, which counts as missing, or an infinity, which is clipped. With features that are
+        ``categories``, whose columns are not here, a last column says what each one's 1 is.
         """
         odd: set[int] = set()
         held, zeros = np.empty(len(out)), np.zeros(len(out))
@@ -183,10 +196,12 @@ class Bounding:
             if np.isnan(column @ zeros):
                 odd.add(at)
                 np.copyto(out[:, at], 0.0, where=np.isnan(column))
-        self._shorten(out)
+        if categories:
+            out[:, -1] = self.one
+        self._shorten(out, max(0, categories - 1) * self.one**2)
         return odd
 
-    def _shorten(self, rows: Floats) -> None:
-        squares = np.einsum("ij,ij->i", rows, rows)
+    def _shorten(self, rows: Floats, beside: float) -> None:
+        squares = np.einsum("ij,ij->i", rows, rows) + beside
         long = np.flatnonzero(squares > self.square)
         rows[long] = np.trunc(rows[long] * (self.reach / np.sqrt(squares[long]))[:, None])

@@ -31,10 +31,10 @@ def reader(table: pa.Table, *, shared: Shared | None = None, feature=None, label
     return Reader(contract, "p", source.kinds()), source
 
 
-def answers(source, *expressions: exp.Expr) -> list[list]:
+def answers(source, *expressions: exp.Expr, rows: exp.Expr = ROWS) -> list[list]:
     """The expressions, row by row."""
     named = [expression.as_(f"e{at}") for at, expression in enumerate(expressions)]
-    return [list(row.values()) for row in source.table(exp.select(*named).from_(ROWS)).to_pylist()]
+    return [list(row.values()) for row in source.table(exp.select(*named).from_(rows)).to_pylist()]
 
 
 def codes(values: list, shared: Shared, kind: pa.DataType | None = None) -> list[str]:
@@ -44,7 +44,7 @@ def codes(values: list, shared: Shared, kind: pa.DataType | None = None) -> list
 
 def values_of(values: list, feature, kind: pa.DataType | None = None) -> list[list]:
     read, source = reader(pa.table({"x": pa.array(values, kind)}), feature=feature)
-    return answers(source, *read.values("x", feature))
+    return answers(source, *read.values("x", feature), rows=read.rows(ROWS))
 
 
 def misread(values: list, feature, kind: pa.DataType | None = None) -> list[bool]:
@@ -148,6 +148,16 @@ def test_a_categorical_feature_has_a_column_for_every_code():
     feature = Categorical(categories=("a", 3))
     rows = values_of(["a", "3", "3.0", None, "b"], feature)
     assert rows == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+
+
+def test_hundreds_of_categories_are_looked_up_as_a_few_are_compared():
+    """Words, numbers and truth values in one list; the first that equals a cell counts."""
+    words = [f"town {at}" for at in range(300)]
+    categories = ("it's", *words, *range(-150, 150), 0.5, True)
+    cells = ["it's", *words, *map(str, range(-160, 160)), " 7.0", "0.50", "yes", "Town 1", None]
+    numbered = {str(category): str(category) for category in categories} | {" 7.0": "7", "0.50": "0.5", "yes": "true"}
+    expected = ["missing" if cell is None else numbered.get(cell, "unseen") for cell in cells]
+    assert codes(cells, Shared(name="s", categories=categories)) == expected
 
 
 @pytest.mark.parametrize(

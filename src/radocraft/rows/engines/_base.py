@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from radocraft.arrays import Floats
 from radocraft.contract import Kind
-from radocraft.rows._moments import Advance
+from radocraft.rows._moments import Advance, RowLayout
 from radocraft.sums import Piece
 
 ROWS = exp.to_table("radocraft_rows")
@@ -88,12 +88,14 @@ class Source(Named, Protocol):
     def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer in pieces, never whole in memory; in row order, or in whichever order is quickest."""
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+    def moments(
+        self, values: exp.Select, layout: RowLayout, gaps: Sequence[int], labels: int, advance: Advance
+    ) -> Floats:
         """Second moments of (values, present) by label over all rows; see `radocraft.moments`.
 
-        ``values`` selects them under the names value_0, value_1 and so on, and
-        last the number of the row's label, below ``labels``, as ``label``;
-        ``gaps`` are the values of which some are missing. ``advance`` is called
+        ``values`` selects what the layout holds under the names value_0, value_1 and so on, then codes as
+        category_0 and so on, and last the number of the row's label, below ``labels``, as ``label``;
+        ``gaps`` are the columns of which some are missing. ``advance`` is called
         with the number of rows just read, where the engine hands out rows.
         """
 

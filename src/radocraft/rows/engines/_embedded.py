@@ -17,8 +17,9 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.contract import Kind
 from radocraft.errors import DataError, EmptyTable, FileError
-from radocraft.rows._moments import Advance, of_batches
+from radocraft.rows._moments import Advance, RowLayout, of_batches
 from radocraft.rows.engines._base import ROWS, Settings, drawn_by_place
+from radocraft.rows.engines._statement import written
 from radocraft.sums import Piece
 
 _CELLS = 2**22
@@ -75,7 +76,7 @@ class DuckDBSource:
     def table(self, query: exp.Query) -> pa.Table:
         """The answer, whole."""
         with _explaining(self.name):
-            return self.connection.sql(query.sql("duckdb")).to_arrow_table()
+            return self.connection.sql(written(query, "duckdb")).to_arrow_table()
 
     @property
     def threads(self) -> int:
@@ -86,7 +87,7 @@ class DuckDBSource:
         """The answer, streamed."""
         with _explaining(self.name), self._in_order(ordered):
             rows = max(2048, min(_BATCH, _CELLS // len(query.selects)))
-            reader = self.connection.sql(query.sql("duckdb")).to_arrow_reader(rows)
+            reader = self.connection.sql(written(query, "duckdb")).to_arrow_reader(rows)
             try:
                 yield from reader
             finally:
@@ -105,9 +106,11 @@ class DuckDBSource:
             with suppress(duckdb.Error):
                 self.connection.execute("SET preserve_insertion_order = true")
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+    def moments(
+        self, values: exp.Select, layout: RowLayout, gaps: Sequence[int], labels: int, advance: Advance
+    ) -> Floats:
         """Streamed into a BLAS product."""
-        return of_batches(self.batches(values), len(values.selects) - 1, gaps, labels, advance)
+        return of_batches(self.batches(values), layout, gaps, labels, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows: any will do for its purpose, and these are the cheapest."""

@@ -13,7 +13,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats
-from radocraft.rows._moments import with_present
+from radocraft.rows._expressions import double, whole
+from radocraft.rows._moments import RowLayout, with_present
 
 MOST_SUMS = 400
 """Above this many aggregates in one statement, engines do better with batches of rows."""
@@ -24,13 +25,28 @@ def count(width: int, gaps: Sequence[int]) -> int:
     return len(list(_pairs(width, gaps))) + 1
 
 
-def statement(values: exp.Select, gaps: Sequence[int]) -> exp.Query:
+def columns_of(layout: RowLayout) -> list[exp.Expr]:
+    """Every column to be summed, made of what a layout holds of a row."""
+    out: list[exp.Expr] = [exp.null()] * layout.width
+    for place, at in enumerate(layout.plain):
+        out[at] = exp.column(f"value_{place}")
+    for number, (start, count) in enumerate(layout.coded):
+        for code in range(count):
+            same = exp.EQ(this=exp.column(f"category_{number}"), expression=whole(code))
+            out[start + code] = exp.Case().when(same, exp.column(f"value_{layout.held - 1}")).else_(double(0))
+    return out
+
+
+def statement(values: exp.Select, layout: RowLayout, gaps: Sequence[int]) -> exp.Query:
     """All pair sums of (values, present where there are gaps, 1), one row for each label.
 
     A product with a missing value is NULL, which a sum leaves out, as it should:
     a missing value counts as 0.
     """
-    width = len(values.selects) - 1
+    width = layout.width
+    if layout.coded:
+        named = [column.as_(f"value_{at}") for at, column in enumerate(columns_of(layout))]
+        values = exp.select(*named, "label").from_(values.subquery("held"))
     sums = [
         _sum(left, right, width, gaps).as_(f"pair_{left}_{right}", copy=False) for left, right in _pairs(width, gaps)
     ]

@@ -19,7 +19,7 @@ from sqlglot import exp
 from radocraft.arrays import Floats
 from radocraft.contract import Kind
 from radocraft.errors import DataError, SourceError, WrongType
-from radocraft.rows._moments import Advance, of_batches
+from radocraft.rows._moments import Advance, RowLayout, of_batches
 from radocraft.rows.engines import _pairs as pairs
 from radocraft.rows.engines._base import ROWS, Settings, drawn_by_place
 from radocraft.rows.engines._driver import driver
@@ -79,12 +79,13 @@ class PostgresSource:
             cursor.execute(self._written(query))
             yield from cursor.fetch_record_batch()
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+    def moments(
+        self, values: exp.Select, layout: RowLayout, gaps: Sequence[int], labels: int, advance: Advance
+    ) -> Floats:
         """Pair sums while they are few, so that no row leaves the database; else streamed columns."""
-        width = len(values.selects) - 1
-        if pairs.count(width, gaps) <= pairs.MOST_SUMS:
-            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps, labels)
-        return of_batches(self.batches(values), width, gaps, labels, advance)
+        if pairs.count(layout.width, gaps) <= pairs.MOST_SUMS:
+            return pairs.moments(self.table(pairs.statement(values, layout, gaps)), layout.width, gaps, labels)
+        return of_batches(self.batches(values), layout, gaps, labels, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows the database finds."""

@@ -12,7 +12,7 @@ from radocraft.arrays import Floats
 from radocraft.contract import Kind
 from radocraft.errors import MissingColumn
 from radocraft.rows._expressions import double, number
-from radocraft.rows._moments import Advance
+from radocraft.rows._moments import Advance, RowLayout
 from radocraft.rows.engines._base import ROWS, Cluster, Source, Work
 from radocraft.sums import Piece, Range
 
@@ -72,9 +72,11 @@ class RangedSource:
         """The answer over the range, streamed."""
         return self.whole.batches(self._within(query), ordered=ordered)
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+    def moments(
+        self, values: exp.Select, layout: RowLayout, gaps: Sequence[int], labels: int, advance: Advance
+    ) -> Floats:
         """Moments over the range."""
-        return self.whole.moments(self._within(values), gaps, labels, advance)
+        return self.whole.moments(self._within(values), layout, gaps, labels, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """That of the whole; `table` keeps it to the range."""

@@ -22,7 +22,7 @@ from radocraft.contract import Kind
 from radocraft.errors import DataError, SourceError, WrongType
 from radocraft.rows import _moments as moments
 from radocraft.rows._expressions import double
-from radocraft.rows._moments import Advance
+from radocraft.rows._moments import Advance, RowLayout
 from radocraft.rows.engines import _pairs as pairs
 from radocraft.rows.engines._base import ROWS, Settings, Work
 from radocraft.rows.engines._driver import driver
@@ -81,15 +81,16 @@ class SparkSource:
             finally:
                 made.unpersist()
 
-    def moments(self, values: exp.Select, gaps: Sequence[int], labels: int, advance: Advance) -> Floats:
+    def moments(
+        self, values: exp.Select, layout: RowLayout, gaps: Sequence[int], labels: int, advance: Advance
+    ) -> Floats:
         """Pair sums while they are few, else every partition's own sums."""
-        width = len(values.selects) - 1
-        if pairs.count(width, gaps) <= pairs.MOST_SUMS:
-            return pairs.moments(self.table(pairs.statement(values, gaps)), width, gaps, labels)
-        share = partial(moments.partial, width=width, gaps=tuple(gaps), labels=labels)
+        if pairs.count(layout.width, gaps) <= pairs.MOST_SUMS:
+            return pairs.moments(self.table(pairs.statement(values, layout, gaps)), layout.width, gaps, labels)
+        share = partial(moments.partial, layout=layout, gaps=tuple(gaps), labels=labels)
         with _explaining(self.name), _by_value():
             shares = self._run(values).mapInArrow(share, moments.PARTIAL).toArrow()
-        return moments.of_partials(shares, width, labels)
+        return moments.of_partials(shares, layout.width, labels)
 
     def sample(self, rows: int) -> exp.Query:
         """The first rows Spark finds."""
