@@ -8,7 +8,7 @@ DEV    := $(VENV)/.dev
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 LOCK   := .lock-venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --generate-hashes --no-annotate --no-header
 
-.PHONY: demo test lint docs study-quick lock clean
+.PHONY: demo test lint docs study-quick release fuzz lock clean
 
 demo: $(CORE)
 	$(BIN)/radocraft demo
@@ -41,6 +41,12 @@ $(CORE): pyproject.toml locks/core.txt
 $(DEV): $(CORE) locks/dev.txt
 	$(PIP) install --require-hashes --requirement locks/dev.txt
 	touch $@
+
+release: $(DEV)  # what is published, into artefacts/release: make release KEY=an SSH key to sign with
+	$(BIN)/python deploy/release.py artefacts/release $(if $(KEY),--key $(KEY))
+
+fuzz: $(DEV)  # 200,000 inputs of every kind, for hours; a finding stops it and is kept as a test
+	$(BIN)/python -m tests.fuzz.run all
 
 lock:  # write locks/ anew: every version and its hashes, for all Pythons and platforms
 	$(PYTHON) -m venv .lock-venv

@@ -93,7 +93,7 @@ def guided(target, inputs: int, folder: Path) -> None:
 
 def main() -> None:
     wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    wanted.add_argument("target")
+    wanted.add_argument("target", help="a kind of input, or all of them")
     wanted.add_argument("--inputs", type=int, default=200_000)
     wanted.add_argument("--seed", type=int, default=0)
     wanted.add_argument("--guided", type=Path, metavar="FOLDER", help="grow a corpus there by coverage")
@@ -108,8 +108,9 @@ def main() -> None:
         return
     from tests.fuzz.targets import TARGETS
 
-    done = by_chance(TARGETS[given.target], given.inputs, given.seed)
-    print(f"{given.target}: {done['inputs']:,} inputs, {done['taken']:,} of them taken, no finding")
+    for name in [given.target] if given.target != "all" else TARGETS:
+        done = by_chance(TARGETS[name], given.inputs, given.seed)
+        print(f"{name}: {done['inputs']:,} inputs, {done['taken']:,} of them taken, no finding", flush=True)
 
 
 if __name__ == "__main__":

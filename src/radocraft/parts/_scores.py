@@ -116,7 +116,8 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
     if {*labels.tolist()} != {*names}:
         raise broken(peer, "it lacks a label's cells")
     given = metadata["scores"]
-    if any({*given[field]} != {*names.values()} for field in ("counts", "histogram", "groups")):
+    by_label = given["counts"], given["histogram"], given["groups"], given["levels"]["groups"]
+    if any({*numbers} != {*names.values()} for numbers in by_label):
         raise broken(peer, "its counts, histograms or groups are not one for each label")
     sums, spreads = matrix_of(table, [f"sum:{column}" for column in score_columns(name)]).T
     levels = metadata["levels"]
