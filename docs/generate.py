@@ -74,7 +74,7 @@ def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def contract() -> str:
     """The fields of a contract."""
     from radocraft import Contract
-    from radocraft.contract import Key
+    from radocraft.contract import Cleaning, Key
     from radocraft.contract import _features as features
     from radocraft.contract import _labels as labels
 
@@ -85,10 +85,13 @@ def contract() -> str:
     text.append(_fields("[[shared]]", features.Shared))
     text.append(_fields("[[key]]", Key))
     text.append(_fields("[peers.NAME]", module.Peer))
+    text.append(_fields("[peers.NAME.cleaning]", Cleaning))
     text.append('## Kinds of private features\n\nA bare word stands for the kind: `income = "numeric"`.\n')
     kinds = (
         features.Score,
         features.Numeric,
+        features.Log,
+        features.Date,
         features.Boolean,
         features.Categorical,
         features.Spline,
@@ -374,6 +377,9 @@ def _type(annotation: Any) -> str:
         ("Shared, ...", "a list of sections"),
         ("_keys.Key", "a list of one section"),
         ("dict[str, str]", "names"),
+        ("Cleaning]", "one line per column"),
+        ("dict[str, typing.Annotated[bool", "pairs: what stands there, and what is meant"),
+        ("datetime.date", "a day, such as 2025-01-01"),
         ("dict[str,", "one line per feature"),
         ("TwoValues", "a section"),
         ("tuple[str, str]", "two names"),

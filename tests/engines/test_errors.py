@@ -94,7 +94,7 @@ def test_a_type_that_is_no_number(postgres: Any) -> None:
         "DROP TABLE IF EXISTS odd",
         "CREATE TABLE odd AS SELECT 1 AS y, 'a' AS s, point(1, 2) AS x UNION ALL SELECT 0, 'b', NULL",
     )
-    with pytest.raises(WrongType, match="'x' in 'odd' is neither number, truth value nor text"):
+    with pytest.raises(WrongType, match="'x' in 'odd' is neither number, truth value, date nor text"):
         craft(open_source(postgres.address(), table="odd"), CONTRACT, "bank")
 
 
@@ -129,7 +129,7 @@ def test_both_passes_see_the_same_rows(postgres: Any) -> None:
 
 def test_spark_types_and_statements(spark: Any) -> None:
     nested = spark.createDataFrame(rows()).selectExpr("y", "s", "array(x) AS x")
-    with pytest.raises(WrongType, match="neither number, truth value nor text"):
+    with pytest.raises(WrongType, match="neither number, truth value, date nor text"):
         craft(open_source(nested), CONTRACT, "bank")
     with pytest.raises(DataError, match="could not be read: Spark says UNRESOLVED_COLUMN"):
         open_source(spark.createDataFrame(rows())).table(exp.select("nothing").from_("radocraft_rows"))

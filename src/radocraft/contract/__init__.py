@@ -9,6 +9,7 @@ To add a kind of label: a class in `_labels.py`.
 To add a check of a contract: `_disagreements.py`.
 """
 
+from radocraft.contract._cleaning import Cleaning
 from radocraft.contract._columns import (
     Column,
     Constants,
@@ -25,9 +26,10 @@ from radocraft.contract._features import (
     ANY,
     Boolean,
     Categorical,
+    DatePart,
     Feature,
     Interact,
-    Numeric,
+    Quantity,
     Score,
     Shared,
     Spline,
@@ -47,18 +49,20 @@ __all__ = [
     "ANY_LABEL",
     "Boolean",
     "Categorical",
+    "Cleaning",
     "Column",
     "ColumnProfile",
     "Constants",
     "Contract",
+    "DatePart",
     "Feature",
     "Interact",
     "Key",
     "Kind",
     "Mistake",
     "Number",
-    "Numeric",
     "Profile",
+    "Quantity",
     "Record",
     "Score",
     "Shared",

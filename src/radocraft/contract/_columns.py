@@ -8,7 +8,7 @@ import numpy as np
 
 from radocraft.arrays import Floats
 from radocraft.contract._contract import Contract
-from radocraft.contract._features import ANY, Boolean, Categorical, Feature, Interact, Numeric, Score, Spline
+from radocraft.contract._features import ANY, Boolean, Categorical, Feature, Interact, Quantity, Score, Spline
 from radocraft.contract._labels import ANY_LABEL, Number
 from radocraft.contract._splines import spline_units
 from radocraft.errors import ContractMismatch
@@ -71,7 +71,7 @@ def summed_columns(contract: Contract, peer: str) -> tuple[Column, ...]:
 def open_constants(contract: Contract, peer: str) -> dict[str, int]:
     """What the contract leaves to the peer's data: 0 for a number's centre and scale, else how many knots."""
     summed = contract.summed(peer)
-    numbers = {name: 0 for name, f in summed.items() if isinstance(f, Numeric) and f.centre is None}
+    numbers = {name: 0 for name, f in summed.items() if isinstance(f, Quantity) and f.centre is None}
     return numbers | {name: f.knots for name, f in summed.items() if isinstance(f, Spline) and isinstance(f.knots, int)}
 
 
@@ -94,7 +94,7 @@ def odd_constants(contract: Contract, peer: str, constants: Constants) -> str | 
         if isinstance(feature, Spline) and isinstance(feature.knots, int):
             fits = len(values) <= feature.knots and bool((np.diff(values) > 0).all())
         else:
-            numeric = isinstance(feature, Numeric) and feature.centre is None
+            numeric = isinstance(feature, Quantity) and feature.centre is None
             fits = numeric and len(values) == 2 and values[1] > 0
         if not fits:
             return name
@@ -122,7 +122,7 @@ def _units(name: str, feature: Feature, width: int, constants: Constants) -> lis
     if isinstance(feature, Spline):
         known = spline_units(feature.knots if isinstance(feature.knots, tuple) else constants[name])
         return known + [(0.0, 1.0)] * (width - len(known))
-    if isinstance(feature, Numeric):
+    if isinstance(feature, Quantity):
         centre, scale = (feature.centre, feature.scale) if feature.scale else constants[name]
         return [(float(centre or 0.0), float(scale))]
     return [(feature.centre, feature.scale)] if isinstance(feature, Boolean) else [(0.0, 1.0)] * width

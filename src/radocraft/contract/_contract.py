@@ -36,6 +36,22 @@ One TOML file, the same at every peer::
     [peers.insurer]                 # optional: then its parts count only if they
     public_key = "MFkwEwYH..."      # are signed by this key (`radocraft identity`)
 
+Where a peer's table says things otherwise, the contract says how it is read, by
+the peer's own columns. Nobody has to change a table first::
+
+    [peers.bank]
+    missing = ["NA", "-", ""]       # in every column of its table
+
+    [peers.bank.cleaning]
+    Region = { fold = true }        # NORTH and " North" are north
+    defaulted = { values = { ja = "yes", nein = "no" } }
+    balance = { decimal = "," }     # 15.654,98; "15,654.98" by decimal = "."
+    opened = { format = "%d.%m.%Y" }
+
+    [peers.bank.features]
+    opened = { kind = "date", part = "days", at = 2025-01-01 }
+    salary = "log"                  # log(1 + value)
+
 Or each peer adds one score: it fits a model on its own columns, the model stays
 there, and only its scores are summed. All peers do so, or none::
 
@@ -77,8 +93,9 @@ from pydantic import (
     model_serializer,
 )
 
+from radocraft.contract._cleaning import Cleaning, Marks
 from radocraft.contract._disagreements import disagreements
-from radocraft.contract._features import ANY, Feature, Interact, Score, Shared
+from radocraft.contract._features import ANY, Feature, Interact, Score, Shared, Value
 from radocraft.contract._keys import Key
 from radocraft.contract._labels import ANY_LABEL, Label, Number
 from radocraft.contract._mistakes import Mistake, contradictions, from_validation, report, steering
@@ -89,6 +106,10 @@ from radocraft.files import read_text
 
 def _where_different(columns: dict[str, str]) -> dict[str, str]:
     return {name: column for name, column in columns.items() if name != column}
+
+
+def _where_dirty(cleaning: dict[str, Cleaning]) -> dict[str, Cleaning]:
+    return {column: rule for column, rule in cleaning.items() if rule != Cleaning()}
 
 
 def _public_key(text: str) -> str:
@@ -110,11 +131,18 @@ class Peer(Record):
     """Where its own column is called differently: the contract's name, then its own."""
     public_key: Annotated[str, AfterValidator(_public_key)] | None = None
     """The key that signs its parts, if they must be signed."""
+    missing: Marks = ()
+    """Cells of its table, in whichever column, that mean that nothing is known."""
+    cleaning: Annotated[dict[str, Cleaning], AfterValidator(_where_dirty)] = Field(default_factory=dict)
+    """How columns of its table are read that do not say things as agreed, by their own names."""
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the key out where there is none: such a contract means what it meant before there was any."""
-        return {name: value for name, value in write(self).items() if name != "public_key" or value is not None}
+        """Leave out what is not said: such a contract means what it meant before it could be said."""
+        said = {name: value for name, value in write(self).items() if name in ("features", "columns") or value}
+        rules = said.get("cleaning", {})
+        cleaning = {column: {n: v for n, v in rule.items() if v} for column, rule in rules.items()}
+        return said | ({"cleaning": cleaning} if cleaning else {})
 
 
 def _one_key(given: Any) -> Any:
@@ -192,6 +220,14 @@ class Contract(Record):
     def column_of(self, peer: str, name: str) -> str:
         """The column in which ``peer`` keeps the contract's ``name``."""
         return self.peers[peer].columns.get(name, name)
+
+    def cleaning_of(self, peer: str, name: str) -> Cleaning:
+        """How ``peer`` reads the column in which it keeps the contract's ``name``."""
+        return self.peers[peer].cleaning.get(self.column_of(peer, name), Cleaning())
+
+    def as_read(self, peer: str, name: str, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Agreed values as the cells of ``peer`` say them once they are cleaned."""
+        return tuple(map(self.cleaning_of(peer, name).word, values))
 
     def peer(self, name: str) -> Peer:
         """The peer of that name, or an error that lists the peers there are."""

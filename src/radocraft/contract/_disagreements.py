@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def disagreements(contract: Contract, text: str) -> list[Mistake]:
     """Entries that do not go together, each with its place in the file's ``text``."""
-    found = [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract)]
+    found = [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract), *_odd_folds(contract, text)]
     return [*found, *(_odd_scores(contract, text) if contract.of_scores else _odd_key(contract, text))]
 
 
@@ -38,6 +38,22 @@ def _odd_holders(contract: Contract) -> list[Mistake]:
         for name, peer in contract.peers.items()
         if not contract.labelled(name) and contract.label.column in peer.columns
     ]
+
+
+def _odd_folds(contract: Contract, text: str) -> list[Mistake]:
+    """Values that are told apart by capitals alone do not go with a column that is folded."""
+    agreed = {shared.name: shared.categories or () for shared in contract.shared} | {
+        contract.label.column: contract.label.values
+    }
+    mistakes = []
+    for peer, held in contract.peers.items():
+        own = {name: f.categories for name, f in held.features.items() if isinstance(f, Categorical)}
+        for name, values in (agreed | own).items():
+            if len({*contract.as_read(peer, name, values)}) < len(values):
+                where = place(["peers", peer, "cleaning", contract.column_of(peer, name)], text)
+                problem = f"with `fold`, values of '{name}' are the same that the contract tells apart"
+                mistakes.append(Mistake(where, problem, "take `fold` out, or agree on fewer values"))
+    return mistakes
 
 
 def _held_by_several(contract: Contract) -> set[str]:

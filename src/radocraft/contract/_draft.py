@@ -45,7 +45,7 @@ def draft_contract(
             )
     tables = list(profiles.values())
     held = [c for c in tables[0].columns if c.name != label and all(c.name in t.by_name for t in tables)]
-    dates = [] if columns else [c.name for c in held if all(t.by_name[c.name].kind == "other" for t in tables)]
+    dates = [] if columns else [c.name for c in held if all(t.by_name[c.name].kind == "date" for t in tables)]
     common = [c.name for c in held if c.name not in dates]
     lines = [f"name = {_quoted(name)}", "", *_label(tables[0].by_name[label], positive, negative)]
     for column in common:
@@ -118,6 +118,8 @@ def _private(column: ColumnProfile) -> str:
         return f'{key} = "numeric"'
     if column.kind == "boolean":
         return f'{key} = "boolean"'
+    if column.kind == "date":
+        return f'{key} = "date"'
     if column.kind == "other":
         return f"# {key} is neither number, truth value nor text; convert it first"
     categories = ", ".join(map(_quoted, column.categories or ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 from functools import cached_property
@@ -46,6 +47,7 @@ def _no_truth(value: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_no_truth)]
+DatePart = Literal["year", "month", "days"]
 
 
 class Shared(Record):
@@ -59,9 +61,19 @@ class Shared(Record):
     """Where the bins of a number meet."""
     encoding: Literal["one-hot", "ordinal"] = "one-hot"
     """One column per code, or one number in the order of the codes."""
+    date: DatePart | None = None
+    """Of a date, its year or month, or its age in days at the day `at`; then codes are of that number."""
+    at: datetime.date | None = None
+    """The day at which a date's age is taken."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is said of dates alone: other features mean what they meant before there was any."""
+        return {name: value for name, value in write(self).items() if name not in ("date", "at") or value is not None}
 
     @model_validator(mode="after")
     def _codes_make_sense(self) -> Self:
+        check_day(self.date, self.at, "date")
         if (self.categories is None) == (self.edges is None):
             raise ValueError("give either `edges` (bins of a number) or `categories`, not both")
         if self.edges is not None and (not self.edges or list(self.edges) != sorted({*self.edges})):
@@ -101,10 +113,9 @@ class Shared(Record):
         return np.concatenate([scale, np.zeros(len(self.codes) - self.known)])[:, None]
 
 
-class Numeric(Record):
-    """A number, entering the model as (value - centre) / scale; from the peer's data unless fixed here."""
+class Quantity(Record):
+    """What is a number in the end, entering the model as (value - centre) / scale."""
 
-    kind: Literal["numeric"] = "numeric"
     centre: Finite | None = None
     """Subtracted from the value; the mean of the peer's data if left out."""
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -115,6 +126,37 @@ class Numeric(Record):
         if (self.centre is None) != (self.scale is None):
             raise ValueError("give both `centre` and `scale`, or neither to take them from the peer's data")
         return self
+
+
+class Numeric(Quantity):
+    """A number, entering the model as (value - centre) / scale; from the peer's data unless fixed here."""
+
+    kind: Literal["numeric"] = "numeric"
+
+
+class Log(Quantity):
+    """The logarithm of a number, log(1 + value), for amounts of very different size; below zero, -log(1 - value)."""
+
+    kind: Literal["log"] = "log"
+
+
+class Date(Quantity):
+    """A date as a number: its year, its month, or how many days it lies before an agreed day."""
+
+    kind: Literal["date"] = "date"
+    part: DatePart = "year"
+    """Which number of it: "year", "month", or "days" before `at`."""
+    at: datetime.date | None = None
+    """The day at which its age in days is taken."""
+
+    @model_validator(mode="after")
+    def _of_a_day(self) -> Self:
+        check_day(self.part, self.at, "part")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if name != "at" or value is not None}
 
 
 class Boolean(Record):
@@ -233,9 +275,17 @@ class Score(Record):
 
 
 Feature = Annotated[
-    Annotated[Numeric | Boolean | Categorical | Spline | Interact | Score, Field(discriminator="kind")],
+    Annotated[Numeric | Log | Date | Boolean | Categorical | Spline | Interact | Score, Field(discriminator="kind")],
     BeforeValidator(_spelled_out),
 ]
+
+
+def check_day(part: DatePart | None, at: datetime.date | None, name: str) -> None:
+    """An age in days needs a day, and nothing else has one."""
+    if part == "days" and at is None:
+        raise ValueError(f'`{name} = "days"` needs the day at which it is taken, such as `at = 2025-01-01`')
+    if part != "days" and at is not None:
+        raise ValueError(f'`at` is for `{name} = "days"`; add that, or take `at` out')
 
 
 def check_categories(categories: tuple[Value, ...]) -> None:

@@ -25,7 +25,7 @@ _PROBLEM = {
 _REMEDY = {
     "missing": "add it",
     "extra_forbidden": "remove it, or correct its spelling",
-    "union_tag_invalid": 'kinds are "numeric", "boolean", "categorical", "spline", "interact" and "score"',
+    "union_tag_invalid": 'kinds are "numeric", "log", "date", "boolean", "categorical", "spline", "interact", "score"',
     "union_tag_not_found": 'say what kind of feature it is, e.g. kind = "numeric"',
     "value_error": "",
     "greater_than": "",

@@ -8,7 +8,7 @@ from typing import Literal
 from radocraft.contract._record import Record
 from radocraft.files import read_json
 
-Kind = Literal["number", "never-nan", "integer", "boolean", "text", "other"]
+Kind = Literal["number", "never-nan", "integer", "boolean", "text", "date", "other"]
 """How an engine holds a column; ``never-nan`` is a number taken to be free of NaN, which saves asking."""
 
 

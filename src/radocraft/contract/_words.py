@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from radocraft.contract._contract import Contract
-from radocraft.contract._features import Boolean, Categorical, Feature, Interact, Numeric, Score, Shared, Spline, show
+from datetime import date
+
+from radocraft.contract._cleaning import Cleaning
+from radocraft.contract._contract import Contract, Peer
+from radocraft.contract._features import (
+    Boolean,
+    Categorical,
+    Date,
+    Feature,
+    Interact,
+    Log,
+    Quantity,
+    Score,
+    Shared,
+    Spline,
+    Value,
+    show,
+)
 from radocraft.contract._keys import Key
 from radocraft.contract._labels import Label, Number, TwoValues
 
@@ -35,6 +51,7 @@ def describe_contract(contract: Contract) -> str:
             column = contract.column_of(peer, name)
             renamed = f" (its column {column})" if column != name else ""
             lines.append(f"  - {name}{renamed}: {_feature(feature)}")
+        lines += _cleaning(peer, held)
     if contract.key is not None:
         lines += ["", *_key(contract, contract.key)]
     if without := [peer for peer in contract.peers if not contract.labelled(peer)]:
@@ -45,6 +62,14 @@ def describe_contract(contract: Contract) -> str:
     else:
         lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
     return "\n".join(lines)
+
+
+def _cleaning(peer: str, held: Peer) -> list[str]:
+    if not (held.missing or held.cleaning):
+        return []
+    rules = {column: _read(rule) for column, rule in sorted(held.cleaning.items())}
+    whole = {"every column": _read(Cleaning(missing=held.missing))} if held.missing else {}
+    return [f"how {peer}'s table is read:", *(f"  - {column}: {rule}" for column, rule in (whole | rules).items())]
 
 
 def _label(label: Label) -> str:
@@ -58,7 +83,8 @@ def _label(label: Label) -> str:
 
 def _shared(shared: Shared) -> str:
     order = "" if shared.encoding == "one-hot" else "; one number in that order"
-    return f"{', '.join(shared.codes)}{order}"
+    what = "" if shared.date is None else f"{_date(shared.date, shared.at)}: "
+    return f"{what}{', '.join(shared.codes)}{order}"
 
 
 def _feature(feature: Feature) -> str:
@@ -78,10 +104,31 @@ def _feature(feature: Feature) -> str:
     return _number(feature)
 
 
-def _number(number: Numeric) -> str:
+def _number(number: Quantity) -> str:
+    what = "the logarithm of a number" if isinstance(number, Log) else "a number"
+    if isinstance(number, Date):
+        what = _date(number.part, number.at)
     if number.centre is None:
-        return "a number; its centre and scale come from the data, with noise"
-    return f"a number, as (value - {number.centre:g}) / {number.scale:g}"
+        return f"{what}; its centre and scale come from the data, with noise"
+    return f"{what}, as (value - {number.centre:g}) / {number.scale:g}"
+
+
+def _date(part: str, at: date | None) -> str:
+    return f"of a date, the days up to {at}" if at is not None else f"of a date, the {part}"
+
+
+def _read(rule: Cleaning) -> str:
+    """How a column is read that does not say things as agreed."""
+    said = [f"{', '.join(map(_mark, rule.missing))} mean nothing is known"] if rule.missing else []
+    said += ["capitals and spaces around make no difference"] if rule.fold else []
+    said += [", ".join(f"{theirs} is {show(ours)}" for theirs, ours in rule.values.items())] if rule.values else []
+    said += [f"numbers with a decimal {'comma' if rule.decimal == ',' else 'point'}"] if rule.decimal else []
+    said += [f"dates written as {rule.format}"] if rule.format else []
+    return "; ".join(said)
+
+
+def _mark(mark: Value) -> str:
+    return show(mark) or "blanks"
 
 
 def _score(score: Score) -> str:

@@ -145,8 +145,8 @@ def ranked(results: dict[str, Result]) -> dict[str, Result]:
 
 def arrays(contract: Contract, peers: tuple[str, ...], table: pa.Table) -> PeerTable:
     """A table as codes, labels and raw values of these peers' columns."""
-    view = View.of(contract, peers, source := open_source(table))
-    batches = list(source.batches(view.query()))
+    view = View.of(contract, peers, open_source(table))
+    batches = list(view.source.batches(view.query()))
     values = np.vstack([view.values(batch) for batch in batches])
     codes = np.vstack([view.codes(batch) for batch in batches])
     columns = tuple(column.name for peer in peers for column in private_columns(contract, peer))

@@ -31,7 +31,7 @@ def read_linked(data: Any, blocks: Blocks) -> LinkedRows:
     if blocks.contract.label.column not in view.shared.kinds:
         raise MissingColumn(f"Linked rows need the label '{blocks.contract.label.column}'; '{source.name}' lacks it.")
     codes, labels, values, targets = [], [], [], []
-    for batch in checked_batches(view, source, with_label=True):
+    for batch in checked_batches(view, with_label=True):
         check_labels(batch.column("label").null_count, source, view.shared)
         codes.append(view.codes(batch))
         labels.append(dense(batch.select(["label"]))[:, 0].astype(np.int64))

@@ -59,7 +59,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         source = open_source(X)
         view = View.of(self.contract, self.peers, source, self.constants)
         out = []
-        for batch in checked_batches(view, source):
+        for batch in checked_batches(view):
             values = view.values(batch)
             values = np.where(np.isnan(values), np.array(self.centre), values)
             out.append(np.hstack([self.contract.encode_shared(view.codes(batch)), values]))

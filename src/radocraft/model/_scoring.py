@@ -88,7 +88,7 @@ def predict_batches(
     view = View.of(model.contract, model.peers, source, model.constants)
     absent = [peer for peer in model.peers if peer not in view.readers]
     averages = Averages.of(model, absent)
-    for batch in checked_batches(view, source, keep):
+    for batch in checked_batches(view, keep):
         score = np.array(model.intercept) + _score_of(view, model, batch) + averages.of_signatures(view.codes(batch))
         kept = batch.select([f"keep_{at}" for at in range(len(keep))])
         yield Scores.of(model, score, tuple(view.readers)), kept

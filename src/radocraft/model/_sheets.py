@@ -139,7 +139,7 @@ def _signatures(peers: Peers, source: Source, kinds: dict[str, Kind]) -> Floats 
         view = shared_view(contract, source)
     except MissingColumn:
         return None
-    codes = np.vstack([view.codes(batch) for batch in checked_batches(view, source)])
+    codes = np.vstack([view.codes(batch) for batch in checked_batches(view)])
     place = np.zeros(len(codes), dtype=np.int64)
     for at, shared in enumerate(contract.shared):
         place = place * len(shared.codes) + codes[:, at]

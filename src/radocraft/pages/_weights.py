@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from radocraft.contract import Boolean, Categorical, Feature, Interact, Numeric, Spline, spline_columns
+from radocraft.contract import Boolean, Categorical, Feature, Interact, Quantity, Spline, spline_columns
 from radocraft.model import Coefficient, Explanation, Model, Weight
 from radocraft.pages._bars import SHADES, signed_bar, stacked_bar
 from radocraft.pages._charts import Axis, Polyline, line_chart
@@ -139,7 +139,7 @@ def _card(model: Model, ours: list[Coefficient], score: LabelScore, largest: flo
 def _weight(c: Coefficient, score: LabelScore, feature: Feature | None) -> tuple[str, str]:
     """The weight for a step of the raw column that is round and about as large as its values spread."""
     raw = score.of(c.raw)
-    if not isinstance(feature, Numeric):
+    if not isinstance(feature, Quantity):
         return signed(raw), ""
     step = 10.0 ** round(log10(c.scale)) if c.scale > 0 else 1.0
     return signed(raw * step), f"per {step:,.0f}" if step >= 1 else f"per {step:g}"

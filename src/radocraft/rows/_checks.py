@@ -6,7 +6,7 @@ import numpy as np
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Truths
-from radocraft.contract import Boolean, Column, Number, Numeric, Spline
+from radocraft.contract import Boolean, Column, Number, Quantity, Spline
 from radocraft.errors import EmptyTable, MissingColumn, NotFinite, UnknownLabel, WrongType
 from radocraft.rows._encoding import Reader
 from radocraft.rows._expressions import infinite, whole
@@ -27,18 +27,31 @@ def check_columns(reader: Reader, source: Source) -> None:
             f"'{source.name}' lacks {listed(absent)}, which the contract asks of '{peer}'. "
             f"It has {listed(list(reader.kinds))}. If only the name differs, map it under [peers.{peer}.columns]."
         )
-    numeric = [s.name for s in contract.shared if s.edges is not None]
-    numeric += [name for name, f in contract.peers[peer].features.items() if isinstance(f, Numeric | Boolean | Spline)]
+    features = contract.peers[peer].features.items()
+    dates = [s.name for s in contract.shared if s.date is not None]
+    dates += [name for name, f in features if f.kind == "date"]
+    numeric = [s.name for s in contract.shared if s.edges is not None and s.date is None]
+    numeric += [name for name, f in features if isinstance(f, Quantity | Boolean | Spline) and name not in dates]
     numeric += [contract.label.column] if isinstance(contract.label, Number) else []
     if reader.persons is not None and reader.persons.column not in reader.kinds:
         raise MissingColumn(
             f"'{source.name}' has no column '{reader.persons.column}' that says whose a row is. "
             "Correct `person` in the policy."
         )
+    if wrong := [names[name] for name in numeric if reader.kind(name) == "date"]:
+        raise WrongType(
+            f"{listed(wrong)} in '{source.name}' holds dates, which are no numbers. Say in the contract which number "
+            'of them is meant: a feature of kind "date", or a shared one with `date = "year"`.'
+        )
     if wrong := [names[name] for name in numeric if reader.kind(name) == "other"]:
         raise WrongType(
-            f"{listed(wrong)} in '{source.name}' is neither number, truth value nor text. "
+            f"{listed(wrong)} in '{source.name}' is neither number, truth value, date nor text. "
             "Convert it to a number first, or leave it out of the contract."
+        )
+    if wrong := [names[name] for name in dates if reader.kind(name) not in ("date", "text")]:
+        raise WrongType(
+            f"{listed(wrong)} in '{source.name}' holds no dates. Correct the feature in the contract, or the column "
+            f"under [peers.{peer}.columns]."
         )
 
 

@@ -16,6 +16,7 @@ from radocraft.contract import Number
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.progress import Progress, quiet
 from radocraft.rows._checks import check_labels, check_read, check_rows, listed
+from radocraft.rows._cleaning import as_it_is
 from radocraft.rows._encoding import Reader
 from radocraft.rows._estimators import Target
 from radocraft.rows._expressions import NUMBERS, text
@@ -123,7 +124,7 @@ class Asking:
         """How many codes each shared feature has."""
         return tuple(len(shared.codes) for shared in self.reader.contract.shared)
 
-    def query(self) -> exp.Select:
+    def query(self, source: Source) -> exp.Select:
         """One statement for all of it."""
         reader = self.reader
         asked = [reader.code(shared).as_(f"code_{at}") for at, shared in enumerate(reader.contract.shared)]
@@ -138,7 +139,7 @@ class Asking:
         if self.group is not None:
             asked.append(text(exp.column(self.group, quoted=True)).as_("whose"))
         asked.append(exp.func("COALESCE", reader.misread() or exp.false(), exp.false()).as_("misread"))
-        asked += [exp.column(name, quoted=True).as_(f"keep_{at}") for at, name in enumerate(self.keep)]
+        asked += [as_it_is(source, name).as_(f"keep_{at}") for at, name in enumerate(self.keep)]
         return exp.select(*asked).from_(self._relation())
 
     def _relation(self) -> exp.Expr:
@@ -161,7 +162,7 @@ class Asking:
         """The rows, checked; there must be some."""
         count = 0
         progress(doing, 0, total)
-        with closing(source.batches(self.query())) as batches:
+        with closing(source.batches(self.query(source))) as batches:
             for batch in merged(batches):
                 if misread(batch):
                     check_read(self.reader, source)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Constants, Contract, Interact, Numeric, Spline, open_constants
+from radocraft.contract import Constants, Contract, Interact, Quantity, Spline, open_constants
 from radocraft.errors import ContractMismatch
 from radocraft.gate import Noise, estimate_units
 from radocraft.rows._checks import check_rows
@@ -114,7 +114,7 @@ def measure_constants(source: Source, reader: Reader) -> Constants:
     features = reader.contract.peers[reader.peer].features
     splines = {name: f.knots for name, f in features.items() if isinstance(f, Spline) and isinstance(f.knots, int)}
     factors = {factor for f in features.values() if isinstance(f, Interact) for factor in f.of}
-    open_numbers = [n for n in sorted(factors) if isinstance(f := features.get(n), Numeric) and f.centre is None]
+    open_numbers = [n for n in sorted(factors) if isinstance(f := features.get(n), Quantity) and f.centre is None]
     statistics: list[exp.Expr] = []
     for name, count in splines.items():
         statistics += [quantile(reader.number(name), level) for level in np.linspace(_TAIL, 1 - _TAIL, count)]

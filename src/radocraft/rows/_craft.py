@@ -19,6 +19,7 @@ from radocraft.errors import ContractMismatch
 from radocraft.gate import Noise, Spend, estimate_units
 from radocraft.progress import Progress, quiet
 from radocraft.rows._checks import check_bounded, check_columns, check_finite, check_labels, check_read, check_rows
+from radocraft.rows._cleaning import cleaned
 from radocraft.rows._constants import check_constants, count_between, estimate_constants, measure_constants
 from radocraft.rows._encoding import Reader
 from radocraft.rows._moments import second_moments
@@ -91,7 +92,7 @@ def craft(
             "score with `share`, or agree on a contract of columns (`radocraft contract new --columns`)."
         )
     _check_onto(onto, contract, peer, bounds)
-    source = open_source(data)
+    source = cleaned(open_source(data), contract, peer)
     Piece.check_new(onto.pieces if onto else (), source.pieces)
     reader = Reader(contract, peer, source.kinds())
     columns = summed_columns(contract, peer)
@@ -238,7 +239,7 @@ def onto_shift(tally: Tally, source: Source, reader: Reader, columns: tuple[Colu
 
 def relabelled(tally: Tally, data: Any, contract: Contract, ranking: Ranking) -> Tally:
     """The tally of the same rows by signature and the label that a ranking gives them; moments do not change."""
-    source = open_source(data)
+    source = cleaned(open_source(data), contract, tally.peer)
     reader = Reader(contract, tally.peer, source.kinds(), tally.constants, ranking)
     if tally.bounds is not None:
         reader, shift = bounded(reader, tally.bounds)

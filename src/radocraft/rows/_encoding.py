@@ -22,7 +22,7 @@ from radocraft.contract import (
     Interact,
     Kind,
     Number,
-    Numeric,
+    Quantity,
     Shared,
     Spline,
     moment_labels,
@@ -32,10 +32,12 @@ from radocraft.rows._expressions import (
     binned,
     coded,
     counted,
+    date_number,
     double,
     encoded,
     equals,
     is_missing,
+    logarithm,
     moved,
     number,
     one_hot,
@@ -90,7 +92,8 @@ class Reader:
             parsed = number(raw, kind)
             bin_of = exp.Add(this=binned(parsed, label.edges), expression=whole(1 - low))
             return case.when(parsed.is_(exp.null()), otherwise).else_(bin_of if label.edges else whole(-low))
-        for value, code in zip(label.values, label.codes, strict=True):
+        values = self.contract.as_read(self.peer, label.column, label.values)
+        for value, code in zip(values, label.codes, strict=True):
             case = case.when(equals(raw, kind, value), whole(code - low))
         return case.else_(otherwise)
 
@@ -109,10 +112,13 @@ class Reader:
     def code(self, shared: Shared) -> exp.Expr:
         """The index of the row's code in ``shared.codes``."""
         raw, kind = self.column(shared.name), self.kind(shared.name)
+        if shared.date is not None:
+            raw, kind = date_number(raw, kind, shared.date, shared.at), "integer"
         run = run_of(shared.edges or shared.categories or ()) if kind == "integer" else None
         if shared.edges is not None:
             return binned(number(raw, kind), shared.edges) if run is None else stepped(raw, *run)
-        return coded(raw, kind, shared.categories or ()) if run is None else counted(raw, *run)
+        categories = self.contract.as_read(self.peer, shared.name, shared.categories or ())
+        return coded(raw, kind, categories) if run is None else counted(raw, *run)
 
     def values(self, name: str, feature: Feature) -> list[exp.Expr]:
         """One expression for each coordinate of a private feature, before centring."""
@@ -152,7 +158,7 @@ class Reader:
         features = self.contract.peers[self.peer].features
         factors = {factor for feature in features.values() if isinstance(feature, Interact) for factor in feature.of}
         looked_up = {
-            name: coded(self.column(name), self.kind(name), feature.categories)
+            name: coded(self.column(name), self.kind(name), self.contract.as_read(self.peer, name, feature.categories))
             for name, feature in features.items()
             if isinstance(feature, Categorical)
         } | {shared.name: self.code(shared) for shared in self.contract.shared if shared.name in factors - {*features}}
@@ -175,8 +181,13 @@ class Reader:
         return table
 
     def number(self, name: str) -> exp.Expr:
-        """A feature's column as a double."""
-        return number(self.column(name), self.kind(name))
+        """A feature's column as a double: itself, its logarithm, or a number of its date."""
+        raw, kind = self.column(name), self.kind(name)
+        feature = self.contract.peers[self.peer].features.get(name)
+        if feature is not None and feature.kind == "date":
+            return number(date_number(raw, kind, feature.part, feature.at), "integer")
+        value = number(raw, kind)
+        return logarithm(value) if feature is not None and feature.kind == "log" else value
 
     def factor(self, name: str) -> list[exp.Expr]:
         """The columns of a feature as they enter a product: numbers in units, truth values as +1 and -1."""
@@ -187,7 +198,7 @@ class Reader:
         values = self.values(name, feature)
         if isinstance(feature, Boolean):
             return [moved(value, feature.centre, feature.scale) for value in values]
-        if isinstance(feature, Numeric):
+        if isinstance(feature, Quantity):
             centre, scale = self.constants.get(name, (feature.centre or 0.0, feature.scale or 1.0))
             return [moved(value, centre, scale) for value in values]
         return values
@@ -243,10 +254,10 @@ class Reader:
 
     def convertible(self) -> list[str]:
         """Features read by converting text, so that a cell can fail to convert."""
-        numbers = [shared.name for shared in self.contract.shared if shared.edges is not None]
+        numbers = [s.name for s in self.contract.shared if s.edges is not None and s.date is None]
         booleans = []
         for name, feature in self.contract.peers[self.peer].features.items():
-            if isinstance(feature, Numeric | Spline):
+            if isinstance(feature, Quantity | Spline) and feature.kind != "date":
                 numbers.append(name)
             if isinstance(feature, Boolean):
                 booleans.append(name)

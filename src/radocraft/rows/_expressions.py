@@ -6,13 +6,14 @@ in its own SQL. Missing values, NaN included, are NULL in all of them.
 
 from __future__ import annotations
 
+import datetime
 import math
 import sys
 from collections.abc import Sequence
 
 from sqlglot import exp
 
-from radocraft.contract import Kind, Shared, Value, combinations, show
+from radocraft.contract import DatePart, Kind, Shared, Value, combinations, show
 from radocraft.sums import Bounding, Steps
 
 NUMBERS: tuple[Kind, ...] = ("number", "never-nan", "integer")
@@ -190,6 +191,24 @@ def shortened(value: exp.Expr, squares: exp.Expr, bounding: Bounding) -> exp.Exp
     cut = exp.Cast(this=exp.func("FLOOR", exp.func("ABS", shrunk)), to=_DOUBLE.copy())
     long = exp.GT(this=squares.copy(), expression=double(bounding.square))
     return exp.Case().when(long, times(exp.func("SIGN", value.copy()), cut)).else_(value.copy())
+
+
+def logarithm(value: exp.Expr) -> exp.Expr:
+    """log(1 + value), mirrored below zero."""
+    size = exp.Add(this=exp.func("ABS", value.copy()), expression=double(1))
+    return exp.Mul(this=exp.func("SIGN", value.copy()), expression=exp.func("LN", size))
+
+
+def date_number(raw: exp.Expr, kind: Kind, part: DatePart, at: datetime.date | None) -> exp.Expr:
+    """A date's year, month, or days before ``at``, as a whole number; of text, it must be a date as 2001-12-31."""
+    if part == "days":
+        day = exp.cast(exp.Literal.string(str(at)), "DATE")
+        since = exp.DateDiff(this=day, expression=exp.cast(raw.copy(), "DATE"), unit=exp.Var(this="DAY"))
+        return exp.cast(since, "INT")
+    if kind == "date":
+        return exp.cast(exp.Extract(this=exp.Var(this=part.upper()), expression=raw.copy()), "INT")
+    start, length = (1, 4) if part == "year" else (6, 2)
+    return exp.cast(exp.Substring(this=raw.copy(), start=whole(start), length=whole(length)), "INT")
 
 
 def infinite(value: exp.Expr) -> exp.Expr:

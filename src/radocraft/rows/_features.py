@@ -22,7 +22,7 @@ from radocraft.contract import Kind
 from radocraft.errors import DataError, MissingColumn, WrongType
 from radocraft.rows._checks import listed
 from radocraft.rows._expressions import NUMBERS, number, text, truth
-from radocraft.rows._instants import LOOKS_LIKE_A_DATE, in_days, is_instant
+from radocraft.rows._instants import LOOKS_LIKE_A_DATE, in_days
 from radocraft.rows.engines._base import ROWS, Source
 
 How = Literal["number", "boolean", "date", "category"]
@@ -45,10 +45,10 @@ class ScorerColumn:
         if self.how == "category":
             return text(raw)
         if self.how == "date":
-            return raw if kind in ("other", "text") else exp.cast(exp.null(), "TEXT")
+            return raw if kind in ("date", "text") else exp.cast(exp.null(), "TEXT")
         if self.how == "boolean" or kind == "boolean":
             return truth(raw, kind)
-        return number(raw, kind) if kind != "other" else exp.cast(exp.null(), "DOUBLE")
+        return number(raw, kind) if kind not in ("date", "other") else exp.cast(exp.null(), "DOUBLE")
 
     def values(self, column: pa.Array) -> Floats:
         """What the engine gave, as numbers; NaN is missing."""
@@ -120,12 +120,8 @@ def candidates(source: Source, names: list[str]) -> tuple[list[str], list[str]]:
     kinds = source.kinds()
     if absent := [name for name in names if name not in kinds]:
         raise MissingColumn(f"'{source.name}' lacks {listed(absent)}. It has {listed(list(kinds))}.")
-    unclear = [name for name in names if kinds[name] == "other"]
-    instants: set[str] = set()
-    if unclear:
-        few = exp.select(*(exp.column(name, quoted=True) for name in unclear)).from_(ROWS).limit(1)
-        instants = {field.name for field in source.table(few).schema if is_instant(field.type)}
-    return sorted({*names} - ({*unclear} - instants)), sorted({*unclear} - instants)
+    unclear = {name for name in names if kinds[name] == "other"}
+    return sorted({*names} - unclear), sorted(unclear)
 
 
 def as_score(source: Source, name: str) -> ScorerColumn:
@@ -137,7 +133,11 @@ def as_score(source: Source, name: str) -> ScorerColumn:
             f"It has {listed(list(kinds))}. Correct `column` in the contract."
         )
     facts = _facts(source, kinds, [name])[name]
-    if kinds[name] == "other" or (kinds[name] == "text" and facts.numbers < facts.present) or not facts.present:
+    if (
+        kinds[name] in ("date", "other")
+        or (kinds[name] == "text" and facts.numbers < facts.present)
+        or not facts.present
+    ):
         raise WrongType(f"'{name}' in '{source.name}' holds no scores: they are numbers. Correct `column`.")
     return ScorerColumn(name, "number")
 
@@ -197,7 +197,7 @@ def _facts(source: Source, kinds: dict[str, Kind], names: list[str]) -> dict[str
 
 
 def _comparable(raw: exp.Expr, kind: Kind) -> exp.Expr:
-    return text(raw) if kind in ("other", "text") else number(raw, kind) if kind in NUMBERS else raw.copy()
+    return text(raw) if kind in ("date", "text") else number(raw, kind) if kind in NUMBERS else raw.copy()
 
 
 def _how(kind: Kind, facts: _Facts) -> How:
@@ -205,7 +205,7 @@ def _how(kind: Kind, facts: _Facts) -> How:
         return "boolean"
     if kind in NUMBERS:
         return "number"
-    if kind == "other":
+    if kind == "date":
         return "date"
     readings: tuple[tuple[How, int], ...] = (
         ("number", facts.numbers),

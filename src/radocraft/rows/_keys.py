@@ -67,6 +67,8 @@ class KeyReader:
                 f"map it under [peers.{reader.peer}.columns]; if the peer lacks it, agree on a contract without a key."
             )
         held = read_secret(reader.contract, secret)
+        if key.categories is not None:
+            key = key.model_copy(update={"categories": reader.contract.as_read(reader.peer, key.name, key.categories)})
         return cls(key, exp.column(column, quoted=True), reader.kinds[column], held)
 
     def expression(self) -> exp.Expr:

@@ -22,6 +22,7 @@ from radocraft.progress import Progress, quiet
 from radocraft.rows._calibration import LinearCalibration, Performance, PlattCalibration, ReliabilityBin, raw_log_odds
 from radocraft.rows._checks import listed
 from radocraft.rows._chunks import Asking, Chunk, check_kept
+from radocraft.rows._cleaning import cleaned
 from radocraft.rows._encoding import Reader
 from radocraft.rows._estimators import EstimatorInput, Target, given_form, raw_scores
 from radocraft.rows._features import ScorerColumn
@@ -168,7 +169,7 @@ class Scorer:
     ) -> Iterator[pa.RecordBatch]:
         """`score` in pieces, for tables larger than memory: columns to keep, place in the agreed grid, scores."""
         check_kept(keep, source)
-        reader, columns = self._found(source)
+        reader, columns, source = self._found(source)
         asking = Asking(reader, columns, keep=keep, with_label=False)
         if isinstance(source, Cluster):
             yield from on_workers(source, asking, partial(self.new_rows, keep), progress)
@@ -298,17 +299,19 @@ class Scorer:
     def _lacking(self, kinds: dict[str, Kind]) -> list[str]:
         return [name for name, here in self._here(kinds).items() if here not in kinds]
 
-    def _found(self, source: Source) -> tuple[Reader, tuple[ScorerColumn, ...]]:
-        """How a table of new rows is read."""
+    def _found(self, source: Source) -> tuple[Reader, tuple[ScorerColumn, ...], Source]:
+        """How a table of new rows is read, and its rows as they are then."""
         kinds, peer = source.kinds(), self.contract.peers[self.peer]
         here = self._here(kinds)
         if self._lacking(kinds):
             raise MissingColumn(self.lacks(source))
         columns = {name: here.get(theirs, theirs) for name, theirs in peer.columns.items()}
-        held = peer.model_copy(update={"columns": columns})
+        cleaning = {here[theirs]: rule for theirs, rule in peer.cleaning.items() if theirs in here}
+        held = peer.model_copy(update={"columns": columns, "cleaning": cleaning})
         contract = self.contract.model_copy(update={"peers": {**self.contract.peers, self.peer: held}})
-        reader = Reader(contract, self.peer, kinds)
-        return reader, tuple(replace(column, name=here[column.name]) for column in self.columns)
+        source = cleaned(source, contract, self.peer, here.values())
+        reader = Reader(contract, self.peer, source.kinds())
+        return reader, tuple(replace(column, name=here[column.name]) for column in self.columns), source
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from radocraft.progress import Progress, quiet
 from radocraft.rows._calibration import area, area_error
 from radocraft.rows._checks import check_columns, check_rows, listed
 from radocraft.rows._chunks import Asking, Chunk, joined
+from radocraft.rows._cleaning import cleaned
 from radocraft.rows._encoding import Reader
 from radocraft.rows._estimators import EstimatorInput, adopted, estimator
 from radocraft.rows._features import ScorerColumn, as_score, candidates, choose
@@ -77,7 +78,8 @@ def score_rows(
     progress
         Called as the work goes on.
     """
-    source = open_source(data)
+    contract.peer(peer)
+    source = cleaned(open_source(data), contract, peer)
     whole = _Peer(source, contract, peer, bounds, None if secret is None else Path(secret), seed)
     score = whole.agreed()
     if keep is not None:

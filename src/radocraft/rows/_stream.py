@@ -25,7 +25,7 @@ from scipy.sparse._sparsetools import csc_matvecs
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Numeric, summed_columns
+from radocraft.contract import summed_columns
 from radocraft.progress import Progress, quiet
 from radocraft.rows._encoding import Reader
 from radocraft.rows._grid import Grid
@@ -91,7 +91,7 @@ def nan_means_missing(reader: Reader) -> frozenset[int]:
     return frozenset(
         at
         for at, column in enumerate(columns[at] for at in reader.layout.plain)
-        if isinstance(own[column.feature], Numeric) and reader.kind(column.feature) == "never-nan"
+        if own[column.feature].kind == "numeric" and reader.kind(column.feature) == "never-nan"
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints
-from radocraft.contract import Interact, Kind, Numeric, moment_labels
+from radocraft.contract import Interact, Kind, moment_labels
 from radocraft.progress import Progress, quiet
 from radocraft.rows._encoding import Reader
 from radocraft.rows._expressions import double, gridded, infinite, shortened, times, total, whole
@@ -121,12 +121,10 @@ def hopeful_kinds(reader: Reader) -> dict[str, Kind]:
     if reader.ranking is not None or reader.persons is not None:
         return reader.kinds
     contract, features = reader.contract, reader.contract.peers[reader.peer].features
-    summed = {
-        contract.column_of(reader.peer, name) for name, feature in features.items() if isinstance(feature, Numeric)
-    }
+    summed = {contract.column_of(reader.peer, name) for name, feature in features.items() if feature.kind == "numeric"}
     factors = [factor for feature in features.values() if isinstance(feature, Interact) for factor in feature.of]
     others = [contract.label.column, *(shared.name for shared in contract.shared), *factors]
-    others += [name for name, feature in features.items() if not isinstance(feature, Numeric)]
+    others += [name for name, feature in features.items() if feature.kind != "numeric"]
     summed -= {contract.column_of(reader.peer, name) for name in others}
     return {name: "never-nan" if name in summed and kind == "number" else kind for name, kind in reader.kinds.items()}
 

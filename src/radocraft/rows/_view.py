@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from radocraft.arrays import Floats, Ints, dense
 from radocraft.contract import Constants, Contract, Kind, Number, private_columns
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.rows._checks import check_read, check_rows, listed
+from radocraft.rows._cleaning import ColumnRule, as_it_is, rules_of, with_rules
 from radocraft.rows._encoding import Reader
 from radocraft.rows.engines._base import ROWS, Source
 
@@ -21,11 +22,12 @@ from radocraft.rows.engines._base import ROWS, Source
 class View:
     """Which peers' columns a table has, and how to read them.
 
-    ``shared`` reads the shared features; ``readers`` the private features of
-    each peer that is there; ``owners`` says to which of its holders a private
+    ``source`` is the table as it is once it is cleaned; ``shared`` reads the shared features; ``readers`` the private
+    features of each peer that is there; ``owners`` says to which of its holders a private
     column belongs in the model: the first.
     """
 
+    source: Source
     shared: Reader
     readers: dict[str, Reader]
     owners: dict[str, str]
@@ -64,7 +66,14 @@ class View:
         owners: dict[str, str] = {}
         for peer in peers:
             owners |= {c.name: peer for c in private_columns(contract, peer) if c.name not in owners}
-        return cls(shared, readers, owners)
+        rules: dict[str, ColumnRule] = {}
+        for reader in (shared, *readers.values()):
+            own = reader.contract.peers[reader.peer].columns.values()
+            rules = rules_of(source, reader.contract, reader.peer, own) | rules
+        source = with_rules(source, rules)
+        kinds = source.kinds()
+        readers = {peer: replace(reader, kinds=kinds) for peer, reader in readers.items()}
+        return cls(source, replace(shared, kinds=kinds), readers, owners)
 
     @property
     def all(self) -> list[Reader]:
@@ -84,7 +93,7 @@ class View:
             raise MissingColumn(
                 f"There is no column {listed(unknown)} to keep. There are {listed(list(self.shared.kinds))}."
             )
-        columns += [exp.column(name, quoted=True).as_(f"keep_{at}") for at, name in enumerate(keep)]
+        columns += [as_it_is(self.source, name).as_(f"keep_{at}") for at, name in enumerate(keep)]
         relation: exp.Expr = ROWS
         for reader in self.readers.values():
             relation = reader.rows(relation)
@@ -108,27 +117,33 @@ def shared_view(contract: Contract, source: Source) -> View:
 def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], constants: Constants) -> Reader:
     """A reader that finds a column under the contract's name, the peer's own or, if shared, another peer's.
 
-    Without a peer it reads the shared features alone.
+    A column is cleaned as its owner does it: the peer that calls it so. Without a peer it reads the shared
+    features alone.
     """
     name = peer or next(iter(contract.peers))
     features = contract.peers[name].features if peer else {}
-    owners = {shared.name: (name, *contract.peers) for shared in contract.shared} | dict.fromkeys(features, (name,))
-    columns = {}
+    common = (contract.label.column, *(shared.name for shared in contract.shared))
+    owners = dict.fromkeys(common, (name, *contract.peers)) | dict.fromkeys(features, (name,))
+    columns, cleaning = {}, {}
     for feature, held_by in owners.items():
         candidates = [feature, *(contract.column_of(owner, feature) for owner in held_by)]
-        columns[feature] = next((column for column in candidates if column in kinds), feature)
-    held = contract.peers[name].model_copy(update={"features": features, "columns": columns})
+        column = columns[feature] = next((column for column in candidates if column in kinds), feature)
+        owner = next((owner for owner in held_by if contract.column_of(owner, feature) == column), name)
+        rule = contract.cleaning_of(owner, feature)
+        cleaning[column] = rule.model_copy(update={"missing": (*rule.missing, *contract.peers[owner].missing)})
+    update = {"features": features, "columns": columns, "cleaning": cleaning, "missing": ()}
+    held = contract.peers[name].model_copy(update=update)
     return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds, constants)
 
 
 def checked_batches(
-    view: View, source: Source, keep: tuple[str, ...] = (), *, with_label: bool = False, finite: bool = True
+    view: View, keep: tuple[str, ...] = (), *, with_label: bool = False, finite: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a view, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows.
 
     Values may be infinite if they need not be ``finite``.
     """
-    count = 0
+    count, source = 0, view.source
     query = view.query(keep)
     if with_label:
         query = query.select(view.shared.label().as_("label"))

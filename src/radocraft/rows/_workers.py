@@ -59,7 +59,7 @@ def on_workers(
     """What workers make of all rows; there must be some."""
     count = 0
     progress("scoring", 0, 0)
-    with closing(source.mapped(asking.query(), Worker(asking, make, source.name))) as batches:
+    with closing(source.mapped(asking.query(source), Worker(asking, make, source.name))) as batches:
         for batch in batches:
             if _FAULT in batch.schema.names:
                 _explain(batch, source, asking)

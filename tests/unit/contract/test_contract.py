@@ -143,7 +143,7 @@ def test_every_mistake_comes_at_once_with_its_line_and_its_remedy(tmp_path):
         (
             ('balance = "numeric"', 'balance = "number"'),
             "peers.bank.features.balance (line 20)",
-            '"numeric", "boolean"',
+            '"numeric", "log", "date"',
         ),
         (
             ('balance = "numeric"', 'balance = { kind = "spline", knots = 1 }'),

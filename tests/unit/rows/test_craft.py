@@ -184,7 +184,7 @@ def test_names_are_told_apart_by_case():
         ({"income": ["1", "2", "x", "secret"]}, WrongType, "'income' in 'Table' holds text"),
         ({"age": ["1", "2", "x", "3"], "owner": ["?", "yes", "no", None]}, WrongType, "'age', 'owner'"),
         ({"owner": [0, 1, 2, 1]}, WrongType, "'owner'"),
-        ({"income": [datetime.date(2020, 1, 1)] * 4}, WrongType, "neither number, truth value nor text"),
+        ({"income": [datetime.date(2020, 1, 1)] * 4}, WrongType, 'a feature of kind "date"'),
         ({"age": [[1]] * 4, "income": [{"a": 1}] * 4}, WrongType, "'age', 'income'"),
         ({"bad": [0, 1, 2, 1]}, UnknownLabel, "other than '0' and '1'"),
         ({"bad": [0, 1, None, 1]}, UnknownLabel, "missing in some rows"),

@@ -30,7 +30,7 @@ def test_names_and_kinds_only() -> None:
         ("town", "text"),
         ("member", "boolean"),
         ("id", "text"),
-        ("when", "other"),
+        ("when", "date"),
     ]
     assert all(c.quartiles is None and c.categories is None for c in told.columns)
 

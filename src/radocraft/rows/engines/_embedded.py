@@ -264,6 +264,8 @@ def _kind(duckdb_type: str) -> Kind:
         return "text"
     if _INTEGER.fullmatch(duckdb_type):
         return "integer"
+    if duckdb_type == "DATE" or duckdb_type.startswith("TIMESTAMP"):
+        return "date"
     return "number" if _NUMBER.fullmatch(duckdb_type) else "other"
 
 

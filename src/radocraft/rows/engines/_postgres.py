@@ -29,6 +29,7 @@ from radocraft.sums import Piece
 SCHEMES = ("postgresql://", "postgres://")
 _INTEGERS = ("smallint", "integer", "bigint")
 _NUMBERS = ("real", "double precision", "numeric")
+_DATES = ("date", "timestamp without time zone", "timestamp with time zone")
 _TEXTS = ("text", "character varying", "character", "citext", "name")
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _ONE_ORDER = ("SET LOCAL max_parallel_workers_per_gather = 0", "SET LOCAL synchronize_seqscans = off")
@@ -159,6 +160,8 @@ def _kind(type_kind: str, type_name: str) -> Kind:
         return "boolean"
     if type_name in _INTEGERS:
         return "integer"
+    if type_name in _DATES:
+        return "date"
     return "number" if type_name in _NUMBERS else "other"
 
 

@@ -31,6 +31,7 @@ from radocraft.sums import Piece
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = ("float", "double", "decimal")
+_DATES = ("date", "timestamp", "timestamp_ntz")
 _TEXTS = ("string", "varchar", "char")
 
 
@@ -147,6 +148,8 @@ def _kind(spark_type: str) -> Kind:
         return "boolean"
     if base in _INTEGERS:
         return "integer"
+    if base in _DATES:
+        return "date"
     return "number" if base in _NUMBERS else "other"
 
 
