@@ -16,7 +16,7 @@ from radocraft.contract import Number
 from radocraft.errors import MissingColumn
 from radocraft.learning._blocks import Blocks
 from radocraft.learning._linked import LinkedRows
-from radocraft.rows import View, check_labels, checked_batches, listed, open_source
+from radocraft.rows import View, check_labels, listed, open_source
 
 
 def read_linked(data: Any, blocks: Blocks) -> LinkedRows:
@@ -31,7 +31,7 @@ def read_linked(data: Any, blocks: Blocks) -> LinkedRows:
     if blocks.contract.label.column not in view.shared.kinds:
         raise MissingColumn(f"Linked rows need the label '{blocks.contract.label.column}'; '{source.name}' lacks it.")
     codes, labels, values, targets = [], [], [], []
-    for batch in checked_batches(view, with_label=True):
+    for batch in view.batches(with_label=True):
         check_labels(batch.column("label").null_count, source, view.shared)
         codes.append(view.codes(batch))
         labels.append(dense(batch.select(["label"]))[:, 0].astype(np.int64))

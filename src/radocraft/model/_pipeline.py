@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from radocraft.arrays import Floats
 from radocraft.contract import Constants, Contract
 from radocraft.model._fields import number
-from radocraft.rows import View, checked_batches, open_source
+from radocraft.rows import View, open_source
 
 if TYPE_CHECKING:
     from radocraft.model._model import Model
@@ -59,7 +59,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         source = open_source(X)
         view = View.of(self.contract, self.peers, source, self.constants)
         out = []
-        for batch in checked_batches(view):
+        for batch in view.batches():
             values = view.values(batch)
             values = np.where(np.isnan(values), np.array(self.centre), values)
             out.append(np.hstack([self.contract.encode_shared(view.codes(batch)), values]))

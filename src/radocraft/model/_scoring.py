@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows, one_thread
-from radocraft.rows import Source, View, checked_batches, open_source
+from radocraft.rows import Source, View, open_source
 from radocraft.sums import ROLLED
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def predict_batches(
     view = View.of(model.contract, model.peers, source, model.constants)
     absent = [peer for peer in model.peers if peer not in view.readers]
     averages = Averages.of(model, absent)
-    for batch in checked_batches(view, keep):
+    for batch in view.batches(keep):
         score = np.array(model.intercept) + _score_of(view, model, batch) + averages.of_signatures(view.codes(batch))
         kept = batch.select([f"keep_{at}" for at in range(len(keep))])
         yield Scores.of(model, score, tuple(view.readers)), kept

@@ -12,7 +12,7 @@ import pyarrow as pa
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract, Kind
 from radocraft.errors import ContractMismatch, MissingColumn, NotFinite
-from radocraft.rows import Scorer, Source, checked_batches, listed, read_columns, shared_view
+from radocraft.rows import Scorer, Source, View, listed, read_columns
 from radocraft.sums import TOP
 
 SIGNATURE = "signature"
@@ -136,10 +136,10 @@ def _signatures(peers: Peers, source: Source, kinds: dict[str, Kind]) -> Floats 
             raise ContractMismatch(f"'{source.name}' was scored under another contract. Score its people again.")
         return np.asarray(peers.log_odds[place])
     try:
-        view = shared_view(contract, source)
+        view = View.of(contract, (), source)
     except MissingColumn:
         return None
-    codes = np.vstack([view.codes(batch) for batch in checked_batches(view)])
+    codes = np.vstack([view.codes(batch) for batch in view.batches()])
     place = np.zeros(len(codes), dtype=np.int64)
     for at, shared in enumerate(contract.shared):
         place = place * len(shared.codes) + codes[:, at]

@@ -21,7 +21,7 @@ from radocraft.model import (
     number,
 )
 from radocraft.parts import BINS, Histograms
-from radocraft.rows import Source, View, check_labels, checked_batches
+from radocraft.rows import Source, View, check_labels
 from radocraft.sums import locate
 
 
@@ -90,7 +90,7 @@ def count_scores(source: Source, model: Model, peer: str, policy: Policy) -> Cou
     counts, step = np.zeros((2, BINS), dtype=np.int64), bin_width(model, peer)
     keep = () if policy.person is None else (policy.person,)
     turns = Turns(policy.rows_per_person)
-    for batch in checked_batches(view, keep, with_label=True, finite=False):
+    for batch in view.batches(keep, with_label=True, finite=False):
         check_labels(batch.column("label").null_count, source, view.shared)
         codes, label = view.codes(batch), dense(batch.select(["label"]))[:, 0].astype(np.int64)
         block = locate(model.block_codes, labels, codes, label)

@@ -16,7 +16,7 @@ from radocraft.rows._profile import profile
 from radocraft.rows._scored import ScoredRows
 from radocraft.rows._scorer import Scorer
 from radocraft.rows._scoring_rows import score_rows
-from radocraft.rows._view import View, checked_batches, shared_view
+from radocraft.rows._view import View
 from radocraft.rows.engines._base import ROWS, Source
 from radocraft.rows.engines._opening import open_source
 
@@ -27,7 +27,6 @@ __all__ = [
     "Source",
     "View",
     "check_labels",
-    "checked_batches",
     "craft",
     "craft_rows",
     "label_rows",
@@ -36,5 +35,4 @@ __all__ = [
     "profile",
     "read_columns",
     "score_rows",
-    "shared_view",
 ]

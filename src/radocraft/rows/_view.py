@@ -108,10 +108,31 @@ class View:
         """The batch's raw private values, peer after peer, NaN where missing."""
         return dense(batch.select([name for name in batch.schema.names if name.startswith("value_")]))
 
+    def batches(
+        self, keep: tuple[str, ...] = (), *, with_label: bool = False, finite: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows.
 
-def shared_view(contract: Contract, source: Source) -> View:
-    """How to read the shared features alone."""
-    return View.of(contract, (), source)
+        Values may be infinite if they need not be ``finite``.
+        """
+        count, source = 0, self.source
+        query = self.query(keep)
+        if with_label:
+            query = query.select(self.shared.label().as_("label"))
+            label = self.shared.contract.label
+            query = query.select(self.shared.number(label.column).as_("target")) if isinstance(label, Number) else query
+        for batch in source.batches(query):
+            if batch.column("misread").to_numpy(zero_copy_only=False).any():
+                break
+            if finite and np.isinf(self.values(batch)).any():
+                raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
+            count += batch.num_rows
+            yield batch
+        else:
+            check_rows(count, source)
+            return
+        for reader in self.all:
+            check_read(reader, source)
 
 
 def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], constants: Constants) -> Reader:
@@ -134,30 +155,3 @@ def _reader(contract: Contract, peer: str | None, kinds: dict[str, Kind], consta
     update = {"features": features, "columns": columns, "cleaning": cleaning, "missing": ()}
     held = contract.peers[name].model_copy(update=update)
     return Reader(contract.model_copy(update={"peers": {**contract.peers, name: held}}), name, kinds, constants)
-
-
-def checked_batches(
-    view: View, keep: tuple[str, ...] = (), *, with_label: bool = False, finite: bool = True
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a view, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows.
-
-    Values may be infinite if they need not be ``finite``.
-    """
-    count, source = 0, view.source
-    query = view.query(keep)
-    if with_label:
-        query = query.select(view.shared.label().as_("label"))
-        label = view.shared.contract.label
-        query = query.select(view.shared.number(label.column).as_("target")) if isinstance(label, Number) else query
-    for batch in source.batches(query):
-        if batch.column("misread").to_numpy(zero_copy_only=False).any():
-            break
-        if finite and np.isinf(view.values(batch)).any():
-            raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
-        count += batch.num_rows
-        yield batch
-    else:
-        check_rows(count, source)
-        return
-    for reader in view.all:
-        check_read(reader, source)
