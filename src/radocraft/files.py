@@ -32,17 +32,17 @@ def check_place(path: str | Path) -> None:
     """Refuse a place where no file can be written; asked before long work, and before the ledger hears of it."""
     target = Path(path).resolve()
     if target.is_dir():
-        raise FileError(f"Cannot write '{path}': it is a folder. Name a file in it.")
+        raise FileError(f"Cannot write '{path}': it is a folder. Name a file inside it.")
     if not target.parent.is_dir():
-        raise FileError(f"Cannot write '{path}': there is no folder '{Path(path).parent}'. Make it first.")
+        raise FileError(f"Cannot write '{path}': there is no folder '{Path(path).parent}'. Create it first.")
     if not (target.exists() and not target.is_file()) and not os.access(target.parent, os.W_OK):
-        raise FileError(f"Cannot write '{path}': you may not write to its folder. Choose another place.")
+        raise FileError(f"Cannot write '{path}': its folder is not writable. Choose another place.")
 
 
 def check_free(path: str | Path) -> None:
     """Refuse to write over a file that is there already."""
     if Path(path).is_file():
-        raise FileError(f"'{path}' is there already. Name another file, or write over it with --force.")
+        raise FileError(f"'{path}' already exists. Name another file, or overwrite it with --force.")
 
 
 def check_apart(places: Iterable[str | Path | None]) -> None:
@@ -50,7 +50,7 @@ def check_apart(places: Iterable[str | Path | None]) -> None:
     seen: set[Path] = set()
     for path in (Path(place) for place in places if place is not None):
         if path.resolve() in seen and (path.is_file() or not path.exists()):
-            raise FileError(f"Two outputs would be written to '{path}'. Name a file for each.")
+            raise FileError(f"Two outputs would be written to '{path}'. Name a different file for each.")
         seen.add(path.resolve())
 
 
@@ -100,7 +100,7 @@ def read_text(path: str | Path, name: str) -> str:
     except OSError as error:
         raise FileError(f"Cannot read the {name} '{path}': {error.strerror}. Check the path.") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"The {name} '{path}' is not text in UTF-8. Save it as that, or check the path.") from error
+        raise FileError(f"The {name} '{path}' is not UTF-8 text. Save it as UTF-8, or check the path.") from error
 
 
 def write_json(record: BaseModel, path: str | Path) -> None:

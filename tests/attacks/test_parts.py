@@ -207,12 +207,12 @@ def test_a_format_that_is_no_number_reaches_no_terminal():
         ({"peer": "insurer"}, "its private columns are not the contract's"),
         ({"peer": "shop"}, "has no peer 'shop'"),
         ({"fingerprint": "0" * 64}, "was made under the contract"),
-        ({"contract": "another"}, "by another name"),
+        ({"contract": "another"}, "another name for the contract"),
         ({"ledger": None}, "no ledger stands for it"),
-        ({"rows": PART.metadata["rows"] + 1}, "not as many as it says"),
+        ({"rows": PART.metadata["rows"] + 1}, "do not add up to its total"),
         ({"columns": PART.metadata["columns"][::-1]}, "are not the contract's"),
-        ({"scale": [-s for s in PART.metadata["scale"]]}, "'scale' that cannot be"),
-        ({"scale": [0.0 for _ in PART.metadata["scale"]]}, "'scale' that cannot be"),
+        ({"scale": [-s for s in PART.metadata["scale"]]}, "'scale' that is invalid"),
+        ({"scale": [0.0 for _ in PART.metadata["scale"]]}, "'scale' that is invalid"),
         ({"scale": [2 * s for s in PART.metadata["scale"]]}, "is not in the contract's units"),
         ({"centre": PART.metadata["centre"][1:]}, "one centre and one scale"),
         ({"levels": dict.fromkeys(PART.metadata["levels"], 0.0)}, "contradicts itself about the noise"),
@@ -224,7 +224,7 @@ def test_a_format_that_is_no_number_reaches_no_terminal():
         ({"moments": {**PART.metadata["moments"], "maybe": ""}}, "other labels"),
         ({"hidden": {}}, "other labels"),
         ({"moments": {**PART.metadata["moments"], "no": PART.metadata["moments"]["no"][:-16]}}, "its moments"),
-        ({"notes": ["a", "b"] * 600}, "'notes' that cannot be"),
+        ({"notes": ["a", "b"] * 600}, "'notes' that is invalid"),
     ],
 )
 def test_metadata_that_contradicts_the_contract_or_itself_is_refused(changes, said):
@@ -308,14 +308,14 @@ def test_numbers_that_are_not_finite_are_refused(part, name, value):
 def test_a_word_that_the_contract_does_not_know_is_refused(name, word):
     words = [word, *PART.table.column(name).to_pylist()[1:]]
     at = PART.table.column_names.index(name)
-    with pytest.raises(FileError, match="does not know"):
+    with pytest.raises(FileError, match="not in the contract"):
         arrive(forged(table=PART.table.set_column(at, name, pa.array(words).dictionary_encode())))
 
 
 def test_a_label_that_its_holder_cannot_lack_is_refused():
     words = ["any", *PART.table.column("label").to_pylist()[1:]]
     at = PART.table.column_names.index("label")
-    with pytest.raises(FileError, match="does not know"):
+    with pytest.raises(FileError, match="not in the contract"):
         arrive(forged(table=PART.table.set_column(at, "label", pa.array(words).dictionary_encode())))
 
 
@@ -331,7 +331,7 @@ def test_a_code_after_an_any_is_refused():
     at = next(at for at, size in enumerate(PART.table.column("shared:size").to_pylist()) if size != "any")
     codes[at] = "any"
     new = pa.array(codes).dictionary_encode()
-    with pytest.raises(FileError, match="tells a code after"):
+    with pytest.raises(FileError, match="has a code after"):
         arrive(forged(table=PART.table.set_column(PART.table.column_names.index("shared:age"), "shared:age", new)))
 
 
@@ -849,9 +849,9 @@ def test_what_is_not_forged_is_taken_by_every_command(learner: Learner, way: str
     code, out, err = learner.run(*learner.words(way, file))
     assert code == 0, err
     if way == "inspect":
-        assert "without --contract not its codes, units and signature" in flat(out)
+        assert "without --contract codes, units and signature were not checked" in flat(out)
     if way == "inspect, checked":
-        assert "its signature by the key that the contract lists" in flat(out)
+        assert "everything, under the contract, including the signature" in flat(out)
     (learner.folder / "model.json").unlink(missing_ok=True)
 
 

@@ -269,7 +269,7 @@ def test_a_draft_does_not_replace_what_somebody_wrote(road: Path, run, what: str
     label = ("--label", "defaulted", "--positive", "yes", "--negative", "no", "--name", "n")
     more = (f"bank={road / 'bank.csv'}", *label) if what == "contract" else ()
     ran = run(what, "new", *more, "-o", road / "mine.toml")
-    assert (ran.code, "is there already" in " ".join(ran.err.split())) == (1, True), ran.err
+    assert (ran.code, "already exists" in " ".join(ran.err.split())) == (1, True), ran.err
     assert (road / "mine.toml").read_text() == "as I wrote it"
 
 
@@ -321,7 +321,7 @@ def test_bad_parts_have_their_own_error(road: Path, run) -> None:  # type: ignor
         craft = ("craft", "-c", road / "contract.toml", "-p", peer, road / table, "--policy", exact_rules(road))
         assert run(*craft, "-o", road / f"{peer}.exact.parquet").code == 0
     for name, other, kind, said in (
-        ("cut", "insurer.part", "FileError", "cut short"),
+        ("cut", "insurer.part", "FileError", "truncated"),
         ("edited", "insurer.part", "Tampered", "changed after release"),
         ("bank.exact", "insurer.exact", "LearnError", "No block is known to two peers"),
     ):

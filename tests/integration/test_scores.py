@@ -120,7 +120,7 @@ def test_rows_are_brought_together_by_a_key_of_the_users_choice(road: Path, run)
 def test_with_one_peer_alone_the_other_is_integrated_out(road: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
     words = (road / "people.csv", "--scorer", road / "bank.scorer", "-o", road / "alone.csv")
     alone = run("predict", road / "model.json", *words)
-    assert "No scores of insurer were given; they were integrated out." in flat(alone.out)
+    assert "No scores of insurer were given; the prediction averages over them." in flat(alone.out)
     model = load_model(road / "model.json")
     assert isinstance(model, ScoreModel)
     people = example_people(20_000, seed=6)
@@ -134,7 +134,7 @@ def test_the_wrong_scorers_are_refused_with_words(road: Path, tmp_path: Path) ->
     model, people = load_model(road / "model.json"), road / "people.csv"
     with pytest.raises(MissingColumn, match="lacks 'car_age'"):
         model.predict(road / "bank.csv", scorers=[road / "insurer.scorer"])
-    with pytest.raises(ContractMismatch, match="Two scorers are of the same peer"):
+    with pytest.raises(ContractMismatch, match="Two scorers belong to the same peer"):
         model.predict(people, scorers=[road / "bank.scorer", road / "bank.scorer"])
     other = rc.Contract.parse(CONTRACT.replace("default within", "default during"))
     rc.share(road / "bank.csv", other, "bank", keep_scorer=tmp_path / "other.scorer")
@@ -150,7 +150,7 @@ def test_crafting_again_keeps_the_scorer_unless_asked(road: Path, run) -> None: 
     grown = pd.concat([pd.read_csv(road / "bank.csv"), example_people(500, seed=9).to_pandas()])
     grown[pd.read_csv(road / "bank.csv").columns].to_csv(road / "grown.csv", index=False)
     refused = craft(run, road, "bank", road / "grown.csv", "--refit")
-    assert (refused.code, "is there already" in flat(refused.err)) == (1, True)
+    assert (refused.code, "already exists" in flat(refused.err)) == (1, True)
     made = craft(run, road, "bank", road / "grown.csv", "--json", "--force")
     assert made.json()["rows"] == pytest.approx(2000, abs=200)
     assert (road / "bank.scorer").read_bytes() == before

@@ -196,8 +196,8 @@ def test_units_of_pooled_columns_are_those_of_all_rows() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ('z = "numeric"', 'z = "boolean"', "something else at another peer"),
-        ('z = "numeric"', 'z = { kind = "numeric", centre = 0, scale = 1 }', "something else at another peer"),
+        ('z = "numeric"', 'z = "boolean"', "a different feature at another peer"),
+        ('z = "numeric"', 'z = { kind = "numeric", centre = 0, scale = 1 }', "a different feature at another peer"),
         ('z = "spline"', 'z = "spline"', "agree on its knots"),
         ('z = "numeric", p = { kind = "interact", of = ["z", "s"] }', 'z = "numeric"', "held by several peers"),
         ('s = "numeric"', 's = "numeric"', "already a shared feature"),

@@ -157,9 +157,7 @@ def test_the_fit_minimises_its_objective_and_is_guaranteed_no_worse_than_the_hol
             assert problem.loss(fit.theta + size * step, caution) >= best * (1.0 - 1e-5)
 
 
-@pytest.mark.parametrize(
-    ("method", "words"), [("adjusted", "two standard deviations"), ("mean-map", "flatters all that follows")]
-)
+@pytest.mark.parametrize(("method", "words"), [("adjusted", "two standard deviations"), ("mean-map", "too optimistic")])
 def test_the_certificate_says_that_sums_are_estimated(method, words):
     model = learn(parts_of(people(2000), ONE), ONE, proportions=method)
     assert [*model.certificate.peers] == ["bank"], "a peer without the label learns nothing alone"
@@ -238,7 +236,7 @@ def test_a_part_without_labels_reads_back():
         ('positive = 1, negative = 0, held_by = "bank"', "must be a list"),
         ('positive = 1, negative = 0, held_by = ["bank", "bank"]', "a peer is named twice"),
         ('classes = [1, 2, 3], positive = 1, held_by = ["bank"]', "a label has `positive` and `negative`, or"),
-        ('positive = "any", negative = 0, held_by = ["bank"]', "stands for a label that is not known"),
+        ('positive = "any", negative = 0, held_by = ["bank"]', "is reserved for an unknown label"),
         ('kind = "numeric", held_by = ["bank"]', "every peer sums a number"),
     ],
 )

@@ -19,7 +19,7 @@ def advise(
     parts: Annotated[list[Path], typer.Argument(help="One part file of each peer.")],
     contract: ContractFile,
     caution: Annotated[float, typer.Option(min=0, max=1, help="At which key sets are compared.")] = DEFAULT_CAUTION,
-    top: Annotated[int, typer.Option(min=1, help="How many choices to print.")] = 16,
+    top: Annotated[int, typer.Option(min=1, help="How many subsets to print.")] = 16,
     as_json: Json = False,
 ) -> None:
     """Show which shared features help, so that peers can agree on fewer.
@@ -43,7 +43,7 @@ def advise(
         "loss and error are to be expected, all judged by the finest blocks there are."
     )
     if len(order) > 1:
-        out.print(f"List them in the contract in this order, what is given up first last: {', '.join(order)}.")
+        out.print(f"List them in the contract in this order (the last is given up first): {', '.join(order)}.")
 
 
 def _keys(advice: Advice) -> str:

@@ -40,19 +40,19 @@ def collect(
         typer.Option("--second-round", metavar="MODEL", help="Ask for counts of this model's scores; recalibrate it."),
     ] = None,
     job: Annotated[
-        Path | None, typer.Option(help="Where the job is kept; give it again to go on. [OUTPUT.job]")
+        Path | None, typer.Option(help="Where the job is kept; give it again to continue. [OUTPUT.job]")
     ] = None,
     listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where the mailbox listens.")] = None,
-    wait: Annotated[float, typer.Option(min=0, help="How many hours the peers have.")] = 24.0,
+    wait: Annotated[float, typer.Option(min=0, help="How many hours the peers have to answer.")] = 24.0,
     method: Annotated[Method | None, typer.Option(help="As for `radocraft learn`.")] = None,
     caution: Annotated[float | None, typer.Option(min=0, max=1, help="As for `radocraft learn`.")] = None,
-    keep_model: Annotated[bool, typer.Option("--keep-model", help="Send the model back to no peer.")] = False,
+    keep_model: Annotated[bool, typer.Option("--keep-model", help="Do not send the model to the peers.")] = False,
     linger: Annotated[float, typer.Option(min=0, help="Seconds to wait for peers to fetch the model.")] = 60.0,
     metrics: MetricsPort = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Ask the peers for their parts, learn, and give the model back.
+    """Ask the peers for their parts, learn, and send them the model.
 
     Example: radocraft collect -c contract.toml -i me --from bank=bank.example:8815,insurer=10.0.0.7:8815 -o model.json
     """
@@ -107,7 +107,7 @@ def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Le
     model = load_column_model(path)
     check_single(model)
     if model.contract.fingerprint != contract.fingerprint:
-        raise ContractMismatch(f"'{path}' was learned under another contract. Give the one it was learned under.")
+        raise ContractMismatch(f"'{path}' was learned under another contract. Pass that contract.")
     if peers != {*model.peers}:
         raise typer.BadParameter(f"The second round asks every peer of the model: {', '.join(model.peers)}.")
 

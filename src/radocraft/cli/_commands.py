@@ -39,40 +39,40 @@ class Entry:
 COMMANDS = {
     "demo": Entry("demo", BEGIN, "Show the main job on small data: two tables with no shared id, one model."),
     "example": Entry("example", BEGIN, "Write example tables of a bank and an insurer, and their contract."),
-    "profile": Entry("profile", AGREE, "Tell a table's columns and kinds, and no row of it."),
+    "profile": Entry("profile", AGREE, "List a table's columns and their kinds, without showing a row."),
     "contract": Entry("contract", AGREE, "Draft, check and explain the contract between the peers."),
     "policy": Entry("policy", AGREE, "Draft, check and explain a peer's policy: what may leave."),
     "craft": Entry("craft", PEER, "Sum a peer's rows by block, add noise, and write the part that may leave."),
-    "score": Entry("score", PEER, "Score a peer's own people by its own model, to be brought together by predict."),
+    "score": Entry("score", PEER, "Score a peer's own people with its own model; predict combines the peers' scores."),
     "review": Entry("review", PEER, "Show exactly what would leave, then approve or refuse it."),
-    "ledger": Entry("ledger", PEER, "Tell what left, when, who let it go, what it cost, and what remains."),
-    "inspect": Entry("inspect", PEER, "Show what a part holds, and check it as if an enemy had made it."),
+    "ledger": Entry("ledger", PEER, "Show what left, when, who approved it, what it cost, and what remains."),
+    "inspect": Entry("inspect", PEER, "Show what a part contains, and check it as if an attacker had made it."),
     "count": Entry(
         "second_round",
         PEER,
-        "Count how this peer's share of a model's scores is spread.",
+        "Count how this peer's share of a model's scores is distributed.",
     ),
     "learn": Entry("learn", LEARNER, "Learn one model from the peers' parts."),
-    "explain": Entry("explain", LEARNER, "Say what a model's scores are made of: by feature, by peer, by block."),
-    "report": Entry("report", LEARNER, "Write a report for people: one HTML file that needs no network to open."),
+    "explain": Entry("explain", LEARNER, "Show what a model's scores are made of: by feature, by peer, by block."),
+    "report": Entry("report", LEARNER, "Write a report for people: one HTML file that opens without a network."),
     "predict": Entry(
-        "predict", LEARNER, "Score every row of a table, with all peers' columns or scores, or only some of them."
+        "predict", LEARNER, "Score every row of a table that has the columns or scores of all peers, or of some."
     ),
     "advise": Entry("advise", LEARNER, "Show which shared features help, so that peers can agree on fewer."),
     "recalibrate": Entry(
         "second_round",
         LEARNER,
-        "Give a model probabilities from every peer's counts of scores.",
+        "Recalibrate a model's probabilities from every peer's counts of scores.",
     ),
-    "collect": Entry("collect", NETWORK, "Ask the peers for their parts, learn, and give the model back."),
+    "collect": Entry("collect", NETWORK, "Ask the peers for their parts, learn, and send them the model."),
     "doctor": Entry(
         "doctor",
         NETWORK,
-        "Say what is wrong with an identity or a connection, and what to do.",
+        "Show what is wrong with an identity or a connection, and how to fix it.",
     ),
     "identity": Entry("identity", NETWORK, "Who you are on the network: certificates and tokens."),
-    "peer": Entry("peer", NETWORK, "A peer on the network: it answers requests by its own policy."),
-    "study": Entry("study", RESEARCH, "The paper's experiments: run them, sum them up, draw them, compare."),
+    "peer": Entry("peer", NETWORK, "A peer on the network, which answers requests under its own policy."),
+    "study": Entry("study", RESEARCH, "The paper's experiments: run, summarise, plot and compare them."),
 }
 
 
@@ -112,4 +112,4 @@ def load(name: str) -> Any:
 
 
 def _not_there() -> None:
-    raise NetworkError("The network is an extra, which is not installed here: pip install 'radocraft[net]'.")
+    raise NetworkError("The network needs an extra that is not installed: pip install 'radocraft[net]'.")

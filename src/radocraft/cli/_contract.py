@@ -24,7 +24,7 @@ def new(
     label: Annotated[str, typer.Option(help="The column to predict.")],
     positive: Annotated[str | None, typer.Option(help="Its value to predict.")] = None,
     negative: Annotated[str | None, typer.Option(help="Its other value.")] = None,
-    columns: Annotated[bool, typer.Option("--columns", help="Sum each peer's columns, not one score of them.")] = False,
+    columns: Annotated[bool, typer.Option("--columns", help="Sum each peer's columns instead of one score.")] = False,
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -39,7 +39,7 @@ def new(
     for entry in peers:
         peer, equals, path = entry.partition("=")
         if not (peer and equals and path):
-            raise typer.BadParameter(f"'{entry}' is not PEER=FILE, e.g. bank=bank.profile.json")
+            raise typer.BadParameter(f"'{entry}' is not of the form PEER=FILE, e.g. bank=bank.profile.json")
         profiles[peer] = Profile.load(path) if path.endswith(".json") else profile(path, outline=True)
     text = draft_contract(profiles, name=name, label=label, positive=positive, negative=negative, columns=columns)
     open_points = text.count("# AGREE:")
@@ -54,7 +54,7 @@ def new(
         return
     err.print(f"Wrote {output}.", end=" ")
     err.print(f"Fill in what is marked AGREE ({open_points})." if open_points else "Nothing is left open.")
-    err.print(f"Look at it, then: radocraft contract check {output}")
+    err.print(f"Edit it, then: radocraft contract check {output}")
 
 
 @app.command()
@@ -70,7 +70,7 @@ def check(
     print_mistakes(mistakes, as_json)
     if not mistakes and not as_json:
         found = Contract.load(contract)
-        out.print(f"{contract} is in order. Fingerprint {found.fingerprint[:16]}.")
+        out.print(f"{contract} is valid. Fingerprint {found.fingerprint[:16]}.")
     if mistakes:
         raise typer.Exit(ContractError.exit_code)
 

@@ -32,36 +32,36 @@ def craft(
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file; see `radocraft policy`.")] = None,
     min_rows: Annotated[
-        int | None, typer.Option(min=1, help="Without a policy file: blocks of fewer rows are rolled up (10).")
+        int | None, typer.Option(min=1, help="Without a policy file: blocks with fewer rows are rolled up (10).")
     ] = None,
     rows: Annotated[
         tuple[str, str, str] | None,
         typer.Option(metavar="COLUMN LOW HIGH", help="Only rows whose column is at least LOW and below HIGH."),
     ] = None,
-    memory_limit: Annotated[str | None, typer.Option(help="The most memory to take, e.g. 2GB.")] = None,
-    temp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
+    memory_limit: Annotated[str | None, typer.Option(help="The most memory to use, e.g. 2GB.")] = None,
+    temp_dir: Annotated[Path | None, typer.Option(help="Where to spill what does not fit in memory.")] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help='In mode "exact": the same bits on every run, at the speed of one core.')
+        bool, typer.Option("--exact", help='In mode "exact": the same result to the bit on every run, on one core.')
     ] = False,
-    onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these to.")] = None,
+    onto: Annotated[Path | None, typer.Option(help="A tally of earlier rows to add these rows to.")] = None,
     tally: Annotated[
         Path | None,
-        typer.Option(help="Keep the sums without noise here, for --onto. Never send it."),
+        typer.Option(help="Save the sums without noise here, for --onto. Never send this file."),
     ] = None,
     proportions: Annotated[
         list[Path] | None,
-        typer.Option(help="For a peer without the label: a holder's part, by whose proportions it labels its rows."),
+        typer.Option(help="For a peer without the label: a label holder's part; rows are labelled by its proportions."),
     ] = None,
     scorer: Annotated[
         Path | None,
         typer.Option(
-            help="For a contract of scores, where the peer's own model is kept; one that is there is used. "
+            help="For a contract of scores: where the peer's own model is saved; an existing one is used. "
             "[PEER.scorer beside the part]"
         ),
     ] = None,
-    refit: Annotated[bool, typer.Option("--refit", help="Fit that model anew, though there is one.")] = False,
+    refit: Annotated[bool, typer.Option("--refit", help="Fit that model again even if it exists.")] = False,
     secret: Annotated[
-        Path | None, typer.Option(help="The file of the secret that keys are hashed with, if the contract says so.")
+        Path | None, typer.Option(help="The file with the secret for hashing keys, if the contract asks for one.")
     ] = None,
     sign: Annotated[
         Path | None, typer.Option(metavar="IDENTITY", help="Sign the part with the key of this network identity.")
@@ -144,11 +144,11 @@ def _print_part(part: Part, output: Path, notes: list[str], scorers: list[Scorer
     )
     if policy["rolled_up"]:
         out.print(
-            f"{policy['rolled_up']:,} agreed blocks have too few rows, or none: they left only inside coarser ones."
+            f"{policy['rolled_up']:,} agreed blocks have too few rows, or none; they left only as part of coarser ones."
         )
     for note in metadata["notes"]:
         out.print(f"Note: {note}.")
-    out.print(f"See what it holds: radocraft inspect {output}")
+    out.print(f"See what it contains: radocraft inspect {output}")
 
 
 def _rules(policy: Path | None, min_rows: int | None) -> Policy:

@@ -34,7 +34,7 @@ def demo(as_json: Json = False) -> None:
     for world in worlds:
         _print_world(world)
     out.print("Errors are on people nobody trained on. The oracle needs ids that do not exist,")
-    out.print("zip needs the rows themselves; matching needs sums.")
+    out.print("zip needs the rows themselves; matching needs only sums.")
     out.print("Next, files to try the commands on: radocraft example FOLDER")
     out.print("Then your own data: radocraft profile TABLE, radocraft contract new --help")
 

@@ -21,7 +21,7 @@ def doctor(
     contract: Annotated[Path | None, typer.Option("--contract", "-c", help="Does the other end know it?")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what is wrong with an identity or a connection, and what to do.
+    """Show what is wrong with an identity or a connection, and how to fix it.
 
     Example: radocraft doctor -i collector --to bank=bank.example:8815 -c contract.toml
     """

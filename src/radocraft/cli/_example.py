@@ -13,7 +13,7 @@ from radocraft.demo import write_example
 
 
 def example(
-    folder: Annotated[Path, typer.Argument(help="Where to write the files; made if it is not there.")],
+    folder: Annotated[Path, typer.Argument(help="Where to write the files; created if missing.")],
     rows: Annotated[int, typer.Option(min=100, help="How many customers.")] = 10_000,
     force: Force = False,
     as_json: Json = False,

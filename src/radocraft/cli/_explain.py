@@ -36,7 +36,7 @@ def explain(
     top: Annotated[int, typer.Option(min=1, help="How many features and blocks to print.")] = 15,
     as_json: Json = False,
 ) -> None:
-    """Say what a model's scores are made of: by feature, by peer, by block.
+    """Show what a model's scores are made of: by feature, by peer, by block.
 
     Example: radocraft explain model.json --top 10
     """
@@ -58,7 +58,9 @@ def explain(
     out.print(_features(read, explanation, top))
     out.print("Effect: what one standard deviation more of a column adds to the score.")
     if curves := sorted({c.feature for c in explanation.coefficients[:top] if c.name.startswith(f"{c.feature}~")}):
-        out.print(f"Pieces of a curve ({', '.join(curves)}) mean little one by one: radocraft report {model} draws it.")
+        out.print(
+            f"Pieces of a curve ({', '.join(curves)}) mean little on their own: radocraft report {model} draws it."
+        )
     out.print(_blocks(read, explanation, top))
 
 
@@ -128,8 +130,8 @@ def print_certificate(model: Model) -> None:
     worst = max(model.estimate.outlooks, key=lambda outlook: outlook.caution)
     flattered = model.certificate is not None and model.certificate.trusted
     out.print(
-        f"Expect {_quality(model.estimate)} on new rows, {_quality(worst)} if what nobody can see is at its worst"
-        + (" (flattered likewise)." if flattered else ".")
+        f"Expect {_quality(model.estimate)} on new rows, {_quality(worst)} in the worst case of what nobody can see"
+        + (" (too optimistic for the same reason)." if flattered else ".")
     )
     if model.privacy is not None:
         out.print(model.privacy.sentence)

@@ -16,14 +16,16 @@ app = typer.Typer(help="Who you are on the network: certificates and tokens.", n
 
 Authority = Annotated[Path, typer.Argument(help="The folder of the authority.")]
 Who = Annotated[str, typer.Argument(metavar="NAME", help="The peer's name in the contract, or the collector's.")]
-Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder of the identity, to hand over in secret.")]
-Days = Annotated[int, typer.Option(min=1, help="For how many days it is valid.")]
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", help="The folder of the identity; hand it over by a secure channel.")
+]
+Days = Annotated[int, typer.Option(min=1, help="Validity in days.")]
 
 
 @app.command()
 def init(
     folder: Authority,
-    name: Annotated[str, typer.Option(help="What the authority is called.")] = "radocraft trial",
+    name: Annotated[str, typer.Option(help="The authority's name.")] = "radocraft trial",
     days: Days = 3650,
     as_json: Json = False,
 ) -> None:
@@ -44,7 +46,7 @@ def issue_one(
     name: Who,
     output: Folder,
     days: Days = 365,
-    trust: Annotated[list[str] | None, typer.Option(help="Who may ask it; goes into its members.toml.")] = None,
+    trust: Annotated[list[str] | None, typer.Option(help="Who may ask it; written into its members.toml.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -59,7 +61,7 @@ def issue_one(
 @app.command("adopt")
 def adopt_one(
     certificate: Annotated[Path, typer.Option(help="Your certificate, PEM, with one DNS name.")],
-    key: Annotated[Path, typer.Option(help="Its private half, PEM.")],
+    key: Annotated[Path, typer.Option(help="Its private key, PEM.")],
     authority: Annotated[Path, typer.Option(help="The company's authority, PEM.")],
     output: Folder,
     as_json: Json = False,
@@ -71,7 +73,7 @@ def adopt_one(
     identity = adopt(certificate, key, authority, output)
     _print(identity, as_json, "Made")
     if not as_json:
-        out.print("Those it talks to add this to their members.toml:")
+        out.print("Whoever it talks to adds this to their members.toml:")
         out.print(f'["{identity.name}"]\ntoken = "sha256:{identity.token_digest}"')
 
 

@@ -25,7 +25,7 @@ def inspect(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a part holds, and check it as if an enemy had made it.
+    """Show what a part contains, and check it as if an attacker had made it.
 
     Example: radocraft inspect bank.part.parquet
     """
@@ -72,14 +72,15 @@ def _moments(part: Part) -> str:
 
 
 def _checked(part: Part, contract: Contract | None) -> str:
-    """What was looked at, and what nobody looked at."""
+    """What was checked, and what was not."""
     signed = part.metadata.get("signature") is not None
     if contract is None:
-        rest = "codes, units and signature" if signed else "codes and units; it is not signed"
-        return f"numbers that rows could have; without --contract not its {rest}"
+        rest = "codes, units and signature were" if signed else "codes and units were"
+        unsigned = "" if signed else "; it is not signed"
+        return f"the numbers are plausible; without --contract {rest} not checked{unsigned}"
     if contract.peers[part.peer].public_key is not None:
-        return "all of it, under the contract, and its signature by the key that the contract lists"
-    return f"all of it, under the contract, which lists no key of '{part.peer}' to sign with"
+        return "everything, under the contract, including the signature"
+    return f"everything, under the contract, which lists no public key of '{part.peer}'"
 
 
 def print_part(part: Part, cells: int) -> None:

@@ -55,25 +55,28 @@ def learn(
         typer.Option(
             min=0,
             max=1,
-            help="0 trusts what nobody can see, 1 is never worse than the best peer. [0.25, or less if sums show it]",
+            help="0 trusts the average over all matchings, 1 is never worse than the best peer. "
+            "[0.25, or less if sums show it]",
         ),
     ] = None,
     linked: Annotated[
-        Path | None, typer.Option(help="Truly linked rows, if there are any: they choose caution and validate.")
+        Path | None,
+        typer.Option(help="Truly linked rows, if there are any: they choose the caution and validate the model."),
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(min=0, help="Ridge strength; chosen from the parts if left out.")
+        float | None, typer.Option(min=0, help="Ridge strength; chosen from the parts by default.")
     ] = None,
     regularisation: Annotated[Regularisation, typer.Option(help="For drl: Gamma.")] = Regularisation.tuned,
     proportions: Annotated[
         Proportions,
         typer.Option(
             metavar="HOW",
-            help="For peers without the label, how their sums by label are estimated: adjusted, mean-map or laplacian.",
+            help="For peers without the label: how to estimate their sums by label: adjusted, mean-map or laplacian.",
         ),
     ] = Proportions.label_differences,
     in_common: Annotated[
-        float, typer.Option(min=0, max=1, help="For scores with a key: the share of people whom two peers both hold.")
+        float,
+        typer.Option(min=0, max=1, help="For scores with a key: the share of people that two peers have in common."),
     ] = 1.0,
     force: Force = False,
     as_json: Json = False,

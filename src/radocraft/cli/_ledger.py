@@ -18,22 +18,24 @@ from radocraft.ledger import Budget, Decision, History, Leaving, Ledger, Line, W
 
 
 def ledger(
-    file: Annotated[Path, typer.Argument(help="The ledger: PEER.ledger beside a part, or as the policy says.")],
-    table: Annotated[str | None, typer.Option("--table", help="Only what left of this table.")] = None,
+    file: Annotated[
+        Path, typer.Argument(help="The ledger: PEER.ledger beside a part, or the file named in the policy.")
+    ],
+    table: Annotated[str | None, typer.Option("--table", help="Only releases of this table.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what left, when, who let it go, what it cost, and what remains.
+    """Show what left, when, who approved it, what it cost, and what remains.
 
     Example: radocraft ledger bank.ledger
     """
     if not file.exists():
-        raise FileError(f"There is no ledger '{file}'. It is beside the part, or where the policy says.")
+        raise FileError(f"There is no ledger '{file}'. Look beside the part, or where the policy says.")
     history = Ledger(file).history()
     lines = [line for line in history.lines if not isinstance(line.entry, Decision)]
     lines = [line for line in lines if table in {None, line.entry.table}]
     if table is not None and not lines:
         known = ", ".join(sorted({entry.table for entry in history.leaving()})) or "none"
-        raise FileError(f"Nothing of '{table}' is in the ledger '{file}'. Its tables: {known}.")
+        raise FileError(f"The ledger '{file}' has no table '{table}'. Its tables: {known}.")
     if as_json:
         remaining = {name: _remaining(name, history) for name in _tables(lines)}
         answer = {

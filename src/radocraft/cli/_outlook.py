@@ -44,5 +44,5 @@ def _outlook(model: ScoreModel) -> Table:
         ends = sorted(getattr(quality, name) for quality in (outlook.low, outlook.here, outlook.high))
         shown = [format(value, form) for value in (getattr(outlook.here, name), ends[0], ends[-1])]
         grid.add_row({"error": "error", "auc": "AUC", "log_loss": "log loss"}[name], *shown)
-    grid.add_row("error of always giving the likelier label", f"{outlook.base_rate:.1%}", "", "")
+    grid.add_row("error of always predicting the commoner label", f"{outlook.base_rate:.1%}", "", "")
     return grid

@@ -13,7 +13,7 @@ from radocraft.errors import FileError
 from radocraft.files import check_apart, check_free, check_place
 
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the result.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there already; never over an input.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file; never an input.")]
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path | None], *, force: bool) -> None:
@@ -36,7 +36,9 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path | 
     read = {_inode(file) for place in inputs if place is not None for file in _files_at(place)}
     for path in places:
         if path.is_file() and _inode(path) in read:
-            raise FileError(f"'{path}' is read by this command, which never writes over it. Name another file.")
+            raise FileError(
+                f"'{path}' is an input of this command, which never overwrites its inputs. Name another file."
+            )
         if not force:
             check_free(path)
 

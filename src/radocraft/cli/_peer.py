@@ -20,26 +20,27 @@ from radocraft.net import Identity, Member, PeerNode, Pusher
 from radocraft.peer import Responder, table_name_of
 from radocraft.rows import open_source
 
-app = typer.Typer(help="A peer on the network: it answers requests by its own policy.", no_args_is_help=True)
+app = typer.Typer(help="A peer on the network, which answers requests under its own policy.", no_args_is_help=True)
 
 Tables = Annotated[list[str], typer.Argument(help="The peer's table, as for `radocraft craft`.")]
 Contracts = Annotated[list[Path], typer.Option("--contract", "-c", help="A contract to answer for; may be repeated.")]
 Peer = Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")]
-PolicyFile = Annotated[Path, typer.Option("--policy", help="The peer's policy; it must keep a ledger.")]
+PolicyFile = Annotated[Path, typer.Option("--policy", help="The peer's policy; it must name a ledger.")]
 IdentityFolder = Annotated[Path, typer.Option("--identity", "-i", help="The folder of `radocraft identity issue`.")]
 Jobs = Annotated[Path, typer.Option("--jobs", help="Where jobs and the audit log are kept.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")]
-MemoryLimit = Annotated[str | None, typer.Option(help="The most memory to take, e.g. 2GB.")]
+MemoryLimit = Annotated[str | None, typer.Option(help="The most memory to use, e.g. 2GB.")]
 ScorerFile = Annotated[
     Path | None,
     typer.Option(
-        "--scorer", help="For a contract of scores, where the peer's own model is kept. [PEER.scorer beside the ledger]"
+        "--scorer",
+        help="For a contract of scores: where the peer's own model is saved. [PEER.scorer beside the ledger]",
     ),
 ]
-Secret = Annotated[Path | None, typer.Option("--secret", help="The file of the secret that keys are hashed with.")]
-Exact = Annotated[bool, typer.Option("--exact", help="The same bits on every run, at the speed of one core.")]
+Secret = Annotated[Path | None, typer.Option("--secret", help="The file with the secret for hashing keys.")]
+Exact = Annotated[bool, typer.Option("--exact", help="The same result to the bit on every run, on one core.")]
 MetricsPort = Annotated[
-    str | None, typer.Option("--metrics", metavar="HOST:PORT", help="Answer /metrics and /health here.")
+    str | None, typer.Option("--metrics", metavar="HOST:PORT", help="Serve /metrics and /health here.")
 ]
 
 
@@ -66,7 +67,7 @@ def serve(
     own = Identity.load(identity)
     work = replace(_work(table, contract, peer, policy, name, memory_limit, exact, own), scorer=scorer, secret=secret)
     if not own.members():
-        raise IdentityError(f"Nobody may ask: add e.g. [collector] to '{identity / 'members.toml'}'.")
+        raise IdentityError(f"Nobody is allowed to ask: add e.g. [collector] to '{identity / 'members.toml'}'.")
     with PeerNode(own, peer, work, jobs, metrics) as node, _stopping() as stop:
         port = node.serve(listen)
         err.print(f"{own.name} listens on {listen.rpartition(':')[0]}:{port} for {', '.join(sorted(own.members()))}.")
@@ -81,7 +82,7 @@ def push(
     policy: PolicyFile,
     identity: IdentityFolder,
     to: Annotated[str, typer.Option(metavar="NAME=HOST:PORT", help="The collector's mailbox.")],
-    once: Annotated[bool, typer.Option("--once", help="End when one job has come to its end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop when one job is finished.")] = False,
     jobs: Jobs = Path("jobs"),
     name: TableName = None,
     memory_limit: MemoryLimit = None,

@@ -39,7 +39,7 @@ def new(
     if output is None:
         out.print(text, soft_wrap=True, end="")
         return
-    err.print(f"Wrote {output}. Look at it, then: radocraft policy show {output}")
+    err.print(f"Wrote {output}. Check it with: radocraft policy show {output}")
 
 
 @app.command()
@@ -51,7 +51,7 @@ def check(policy: PolicyFile, as_json: Json = False) -> None:
     mistakes = check_policy(policy)
     print_mistakes(mistakes, as_json)
     if not mistakes and not as_json:
-        out.print(f"{policy} is in order.")
+        out.print(f"{policy} is valid.")
     if mistakes:
         raise typer.Exit(PolicyError.exit_code)
 

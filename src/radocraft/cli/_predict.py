@@ -19,7 +19,7 @@ def predict(
         list[Path],
         typer.Argument(
             metavar="TABLE...",
-            help="The people: CSV, Parquet, a folder, a DuckDB file. For a model of scores also files of scores.",
+            help="The people: CSV, Parquet, a folder or a DuckDB file. For a model of scores, files of scores, too.",
         ),
     ],
     output: Annotated[
@@ -29,18 +29,16 @@ def predict(
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy beside the scores, e.g. an id.")] = None,
     on: Annotated[
-        str | None, typer.Option(help="For several files of scores: the column by which their rows belong together.")
+        str | None, typer.Option(help="For several files of scores: the column that joins their rows.")
     ] = None,
     scorer: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="For a model of scores: a peer's scorer, for the table that has its columns; may be repeated."
-        ),
+        typer.Option(help="For a model of scores: a peer's scorer, if the table has its columns; may be repeated."),
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Score every row of a table, with all peers' columns or scores, or only some of them.
+    """Score every row of a table that has the columns or scores of all peers, or of some.
 
     Example: radocraft predict model.json people.csv -o scores.csv --keep customer_id
     """
@@ -48,9 +46,9 @@ def predict(
     read = load_model(model)
     sources = [open_source(table, table=name) for table in tables]
     if not isinstance(read, ScoreModel) and len(sources) > 1:
-        raise typer.BadParameter("A model of columns scores one table. Give the others to commands of their own.")
+        raise typer.BadParameter("A model of columns scores one table at a time. Run the command once per table.")
     if not isinstance(read, ScoreModel) and scorer:
-        raise typer.BadParameter("Scorers are for models of scores, and this one is of columns. Leave --scorer out.")
+        raise typer.BadParameter("--scorer is for models of scores, and this is a model of columns. Leave it out.")
     with progress("predict", hidden=as_json) as report:
         if isinstance(read, ScoreModel):
             written = write_joined(read, sources, output, on=on, keep=tuple(keep or ()), scorers=scorer or ())
@@ -73,8 +71,8 @@ def _print_absent(model: Model | ScoreModel, absent: list[str]) -> None:
     """Which peers are missing, and what took their place."""
     if isinstance(model, ScoreModel):
         out.print(
-            f"No scores of {', '.join(absent)} were given; they were integrated out. To use them give a file of "
-            "`radocraft score`, or the table and --scorer FILE."
+            f"No scores of {', '.join(absent)} were given; the prediction averages over them. To use them, pass a "
+            "file from `radocraft score`, or the table and --scorer FILE."
         )
     else:
-        out.print(f"The table has nothing of {', '.join(absent)}; that was filled in from block means.")
+        out.print(f"The table has no columns of {', '.join(absent)}; they were filled in from block means.")

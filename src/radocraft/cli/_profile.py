@@ -21,11 +21,11 @@ def profile(
         bool, typer.Option(help="Add rounded quartiles and frequent categories, to agree on codes.")
     ] = False,
     policy: Annotated[
-        Path | None, typer.Option(help="The peer's policy, a TOML file: whom the noise protects.")
+        Path | None, typer.Option(help="The peer's policy, a TOML file; it says whom the noise protects.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell a table's columns and kinds, and no row of it.
+    """List a table's columns and their kinds, without showing a row.
 
     Example: radocraft profile bank.parquet --outline --json > bank.profile.json
     """
@@ -40,4 +40,4 @@ def profile(
         grid.add_row(column.name, column.kind, *([", ".join(sketch)] if outline else []))
     out.print(grid)
     if outlined.guarantee is not None:
-        out.print(f"The outline: {outlined.guarantee}. No ledger counts it: hand it out once.")
+        out.print(f"The outline: {outlined.guarantee}. No ledger counts it, so hand it out only once.")

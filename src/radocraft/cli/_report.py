@@ -20,7 +20,7 @@ def report(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a report for people: one HTML file that needs no network to open.
+    """Write a report for people: one HTML file that opens without a network.
 
     Example: radocraft report model.json -o report.html
     """

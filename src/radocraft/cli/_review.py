@@ -19,13 +19,13 @@ from radocraft.peer import Conclusion, Pending, conclude
 
 
 def review(
-    pending: Annotated[Path, typer.Argument(help="What waits, as `radocraft craft` or `scores` wrote it.")],
+    pending: Annotated[Path, typer.Argument(help="The pending file that `radocraft craft` or `count` wrote.")],
     approve: Annotated[bool, typer.Option("--approve", help="Let it leave.")] = False,
-    refuse: Annotated[bool, typer.Option("--refuse", help="Keep it back for good.")] = False,
-    name: Annotated[str | None, typer.Option(help="Who decides; your user name if left out.")] = None,
+    refuse: Annotated[bool, typer.Option("--refuse", help="Refuse it for good.")] = False,
+    name: Annotated[str | None, typer.Option(help="Who decides; by default your user name.")] = None,
     reason: Annotated[str | None, typer.Option(help="Why; recorded in the ledger.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write the approved part.")] = None,
-    web: Annotated[bool, typer.Option("--web", help="Look and decide on a local page in a browser.")] = False,
+    web: Annotated[bool, typer.Option("--web", help="Review on a local page in a browser.")] = False,
     cells: Annotated[int, typer.Option(min=0, help="How many cells, or blocks of counts, to print; 0 for all.")] = 20,
     force: Force = False,
     as_json: Json = False,
@@ -42,7 +42,7 @@ def review(
     waiting = Pending.read(pending)
     if web:
         if not isinstance(waiting.content, Part):
-            raise typer.BadParameter("Counts of scores are looked at in the terminal; leave out --web.")
+            raise typer.BadParameter("Counts of scores are reviewed in the terminal; leave out --web.")
         if approve or refuse or reason:
             raise typer.BadParameter(
                 "With --web the decision is made on the page; leave out --approve, --refuse and --reason."
@@ -68,7 +68,7 @@ def _on_the_web(pending: Path, output: Path | None, force: bool, as_json: bool) 
     with ReviewServer(pending, output, replace=force) as server:
         err.print("Open this address in a browser on this machine; it works once:")
         err.print(server.address, soft_wrap=True)
-        err.print("Waiting for a decision. Ctrl-C leaves the release undecided.")
+        err.print("Waiting for a decision. Ctrl-C stops without a decision.")
         if (conclusion := server.wait()) is not None:
             _print_conclusion(conclusion, as_json)
 

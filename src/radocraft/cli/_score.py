@@ -14,7 +14,7 @@ from radocraft.rows import Scorer, open_source
 
 
 def score(
-    scorer: Annotated[Path, typer.Argument(help="The scorer that was kept when the part was made.")],
+    scorer: Annotated[Path, typer.Argument(help="The scorer that was saved when the part was made.")],
     table: Annotated[str, typer.Argument(help="The peer's own people: a file, a folder or a database.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .parquet or .csv.")],
     name: Annotated[str | None, typer.Option("--table", help="Which table, if the file is a database.")] = None,
@@ -22,7 +22,7 @@ def score(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Score a peer's own people by its own model, to be brought together by predict.
+    """Score a peer's own people with its own model; predict combines the peers' scores.
 
     Example: radocraft score bank.scorer customers.csv -o bank.scores.parquet --keep customer_id
     """
@@ -36,6 +36,6 @@ def score(
         return
     out.print(f"Wrote {output}: log-odds of {scores.num_rows:,} rows by the model of {read.peer}.", soft_wrap=True)
     on = f" --on {keep[0]}" if keep else ""
-    out.print(f"They speak of single people. Bring them together: radocraft predict model.json {output} ...{on}")
+    out.print(f"These scores are about single people. Combine them: radocraft predict model.json {output} ...{on}")
     if not keep:
-        out.print("Rows keep their order; to bring them together by an id, copy its column: --keep COLUMN")
+        out.print("Rows keep their order. To join them by an id, copy its column: --keep COLUMN")

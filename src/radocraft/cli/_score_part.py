@@ -1,4 +1,4 @@
-"""A part of scores on the terminal: what its sums mean, and all that leaves beside its cells."""
+"""A part of scores on the terminal: what its sums mean, and what leaves besides its cells."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from radocraft.cli._terminal import out
 from radocraft.parts import Part
 
 SCORE_SUMS = ("sum of scores", "sum of distances")
-"""What a reader calls the two columns that are summed of a score."""
+"""How the two summed columns of a score are shown."""
 GIVEN_THE_MODEL = (
-    "The epsilon speaks of these sums, given the peer's model. A row that the model was fitted on also moved the "
-    "scores of other rows; no epsilon here counts that. A model fitted earlier, on other rows, has no such gap."
+    "The epsilon covers these sums, given the peer's model. A row that the model was fitted on also moved the "
+    "scores of other rows; this epsilon does not count that. A model fitted earlier, on other rows, has no such gap."
 )
-"""What the epsilon of a part of scores does not speak of."""
+"""What the epsilon of a part of scores does not cover."""
 
 
 def print_units(part: Part) -> None:
@@ -29,12 +29,12 @@ def print_units(part: Part) -> None:
 
 def print_tables(part: Part, count: int) -> None:
     """Histograms whole, long tables by their first numbers."""
-    told = part.score_tables()
-    _print_numbers("Rows by distance from the cell's mean score, from far below to far above", told.histogram, 10**9)
-    signatures = {label: [f"{rows:,.0f}" for rows in each] for label, each in told.counts.items()}
+    tables = part.score_tables()
+    _print_numbers("Rows by distance from the cell's mean score, from far below to far above", tables.histogram, 10**9)
+    signatures = {label: [f"{rows:,.0f}" for rows in each] for label, each in tables.counts.items()}
     _print_numbers("Rows by agreed signature, in the contract's order", signatures, count)
-    if any(told.groups.values()):
-        _print_numbers("Distances, in deviations, summed by group of the key", told.groups, count)
+    if any(tables.groups.values()):
+        _print_numbers("Distances, in deviations, summed by group of the key", tables.groups, count)
     if part.metadata["policy"]["mode"] == "noise":
         out.print(GIVEN_THE_MODEL)
 
@@ -42,7 +42,7 @@ def print_tables(part: Part, count: int) -> None:
 def _print_numbers(title: str, numbers: Mapping[str, Sequence[float | str]], count: int) -> None:
     grid = Table("label", "numbers", title=title, title_justify="left")
     for label, each in numbers.items():
-        shown = [one if isinstance(one, str) else f"{one:,.4g}" for one in each[:count]]
+        shown = [number if isinstance(number, str) else f"{number:,.4g}" for number in each[:count]]
         more = f" ... and {len(each) - len(shown):,} more" if len(each) > len(shown) else ""
         grid.add_row(label, " ".join(shown) + more)
     out.print(grid)

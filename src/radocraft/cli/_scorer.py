@@ -29,7 +29,7 @@ def print_scorer(scorer: Scorer, kept: Path | None) -> None:
     elif scorer.reliability:
         out.print(_curves(scorer))
     if kept is not None and kept.exists():
-        out.print(f"The scorer stays here: {kept}. Score new people by it: radocraft score {kept} TABLE -o FILE")
+        out.print(f"The scorer stays here: {kept}. Score new people with it: radocraft score {kept} TABLE -o FILE")
 
 
 def _performance(scorer: Scorer) -> str:
@@ -44,24 +44,24 @@ def _performance(scorer: Scorer) -> str:
 
 
 def _usual(scorer: Scorer) -> float:
-    """The error of always giving the likeliest label."""
+    """The error of always predicting the commonest label."""
     shares = [sum(each.true * each.rows for each in curve) / scorer.performance.rows for curve in scorer.reliability]
     return 1.0 - max([*shares, *([1.0 - shares[0]] if len(shares) == 1 else [])])
 
 
 def _curve(scorer: Scorer) -> Table:
-    """What was said and what was true, by tenths of the rows."""
+    """Predicted and true shares, by tenths of the rows."""
     (curve,) = scorer.reliability
-    title = "Calibration, by tenths of the rows: what it said, and what was true"
+    title = "Calibration, by tenths of the rows: predicted and true"
     grid = Table(title=title, title_justify="left", box=None, show_header=False, padding=(0, 1))
-    grid.add_row("said", *(f"{each.said:.1%}" for each in curve))
+    grid.add_row("predicted", *(f"{each.said:.1%}" for each in curve))
     grid.add_row("true", *(f"{each.true:.1%}" for each in curve))
     return grid
 
 
 def _curves(scorer: Scorer) -> Table:
-    """Of several classes, how far what was said is from what was true."""
-    grid = Table("class", "said too much or too little, on average", title="Calibration", title_justify="left")
+    """For several classes: how far predicted shares are from true ones."""
+    grid = Table("class", "average difference", title="Calibration", title_justify="left")
     for name, curve in zip(scorer.contract.label.names, scorer.reliability, strict=True):
         rows = sum(each.rows for each in curve)
         grid.add_row(name, f"{sum(abs(each.said - each.true) * each.rows for each in curve) / rows:.1%}")

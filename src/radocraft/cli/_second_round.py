@@ -26,7 +26,7 @@ def count(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Count how this peer's share of a model's scores is spread.
+    """Count how this peer's share of a model's scores is distributed.
 
     Example: radocraft count model.json bank.parquet --peer bank -o bank.scores.json
     """
@@ -49,12 +49,12 @@ def count(
 
 def recalibrate(
     model: Annotated[Path, typer.Argument(help="The model file.")],
-    counts: Annotated[list[Path], typer.Argument(help="One file of counts of each peer, from `radocraft count`.")],
+    counts: Annotated[list[Path], typer.Argument(help="One file of counts per peer, from `radocraft count`.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Give a model probabilities from every peer's counts of scores.
+    """Recalibrate a model's probabilities from every peer's counts of scores.
 
     Example: radocraft recalibrate model.json bank.scores.json insurer.scores.json -o model2.json
     """
@@ -67,5 +67,5 @@ def recalibrate(
         print_json(found.model_dump(mode="json") if found else None)
         return
     out.print(f"Expect an error of {found.error:.1%} (AUC {found.auc:.3f}) on new rows. {found.assumption}")
-    out.print(f"With scores taken to be normal it was {read.estimate.error:.1%} (AUC {read.estimate.auc:.3f}).")
+    out.print(f"With scores assumed normal it was {read.estimate.error:.1%} (AUC {read.estimate.auc:.3f}).")
     out.print(f"Wrote {output}, its probabilities recalibrated.")

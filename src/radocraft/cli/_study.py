@@ -27,9 +27,9 @@ from radocraft.research import (
 )
 from radocraft.research import compare as compare_claims
 
-app = typer.Typer(help="The paper's experiments: run them, sum them up, draw them, compare.", no_args_is_help=True)
+app = typer.Typer(help="The paper's experiments: run, summarise, plot and compare them.", no_args_is_help=True)
 
-Results = Annotated[Path, typer.Argument(help="The results, a Parquet file.")]
+Results = Annotated[Path, typer.Argument(help="The results file, Parquet.")]
 _PRESETS = "Which cells: " + "; ".join(f"{name} ({preset.purpose})" for name, preset in PRESETS.items()) + "."
 
 
@@ -37,8 +37,8 @@ _PRESETS = "Which cells: " + "; ".join(f"{name} ({preset.purpose})" for name, pr
 def run(
     preset: Annotated[str, typer.Option("--preset", "-p", help=_PRESETS)] = "quick",
     output: Annotated[Path, typer.Option("--output", "-o", help="The results file, Parquet.")] = Path("study.parquet"),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes at a time.")] = 1,
-    domain: Annotated[list[str] | None, typer.Option(help="Only this domain; may be given several times.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel processes.")] = 1,
+    domain: Annotated[list[str] | None, typer.Option(help="Only this domain; may be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run a grid of experiments; a run that was stopped goes on where it was.
@@ -62,7 +62,7 @@ def run(
 @app.command()
 def summary(
     results: Results,
-    by_domain: Annotated[bool, typer.Option("--by-domain", help="One row for every domain.")] = False,
+    by_domain: Annotated[bool, typer.Option("--by-domain", help="One row per domain.")] = False,
     as_json: Json = False,
 ) -> None:
     """Say how often each algorithm beats every peer, and how far from the oracle it stays.

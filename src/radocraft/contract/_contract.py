@@ -152,7 +152,7 @@ def _one_key(given: Any) -> Any:
     if not isinstance(given, list | tuple):
         raise ValueError("must be a list: write it below `[[key]]`")
     if len(given) > 1:
-        raise ValueError("there may be one key only; leave the best of them")
+        raise ValueError("only one key is allowed; keep the best one")
     return given[0] if given else None
 
 
@@ -264,7 +264,7 @@ class Contract(Record):
             if isinstance(feature, Score):
                 return name, feature
         raise ContractError(
-            f"In the contract '{self.name}' the peer '{peer}' has no score but columns. Give each peer one feature "
+            f"In the contract '{self.name}' the peer '{peer}' has columns and no score. Give each peer one feature "
             'of kind "score", as `radocraft contract new` drafts it.'
         )
 
@@ -294,7 +294,7 @@ def _read(text: str) -> tuple[Contract | None, list[Mistake]]:
     try:
         tree = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return None, [Mistake("the file", f"not valid TOML: {error}", "mend the syntax at that line")]
+        return None, [Mistake("the file", f"not valid TOML: {error}", "fix the syntax at that line")]
     mistakes = [*contradictions(tree, text), *steering(tree, text)]
     try:
         contract = Contract.model_validate(tree)

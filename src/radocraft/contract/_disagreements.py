@@ -30,9 +30,9 @@ def _odd_holders(contract: Contract) -> list[Mistake]:
     if holders and {*holders} == {*contract.peers}:
         return [Mistake(place, "every peer holds the label", "leave `held_by` out")]
     if holders and ANY in contract.label.names:
-        return [Mistake("label", f"'{ANY}' stands for a label that is not known", "spell this value differently")]
+        return [Mistake("label", f"'{ANY}' is reserved for an unknown label", "spell this value differently")]
     if holders and not contract.shared:
-        return [Mistake(place, "without shared features nothing tells the label's proportions apart", "add some")]
+        return [Mistake(place, "without shared features, the proportions of the label cannot differ", "add some")]
     return [
         Mistake(f"peers.{name}.columns", f"'{name}' lacks the label, so it has no column for it", "take it out")
         for name, peer in contract.peers.items()
@@ -79,7 +79,7 @@ def _odd_products(contract: Contract) -> list[Mistake]:
                 mistakes.append(Mistake(place, f"'{several[0]}' is held by several peers", remedy))
             elif left == right or {left, right} <= shared:
                 remedy = f"take two different features, at least one of them {peer}'s"
-                mistakes.append(Mistake(place, "this product says nothing new", remedy))
+                mistakes.append(Mistake(place, "this product adds nothing new", remedy))
     return mistakes
 
 
@@ -119,8 +119,8 @@ def _odd_scores(contract: Contract, text: str) -> list[Mistake]:
             mistakes += _odd_columns(contract, peer, score, name, text)
         for name, _ in scores[1:]:
             where = place(["peers", peer, "features", name], text)
-            remedy = f"leave one of the two; a model uses all of {peer}'s columns that it is given"
-            mistakes.append(Mistake(where, f"{peer} has a score already, '{scores[0][0]}'", remedy))
+            remedy = f"keep one of the two; a model uses all of {peer}'s columns that it gets"
+            mistakes.append(Mistake(where, f"{peer} already has a score, '{scores[0][0]}'", remedy))
         for name, _ in scores:
             if (other := owner.setdefault(name, peer)) != peer:
                 where = place(["peers", peer, "features", name], text)
@@ -169,7 +169,9 @@ def _odd_columns(contract: Contract, peer: str, score: Score, name: str, text: s
         mistakes.append(Mistake(place([*path, "group"], text), "this is the column of the scores", "name another"))
     if name in contract.peers[peer].columns:
         problem = f"'{name}' is a score, not a column"
-        remedy = 'take it out; a column of scores is said by { kind = "score", column = ..., fitted_elsewhere = true }'
+        remedy = (
+            'take it out; a column of scores is written as { kind = "score", column = ..., fitted_elsewhere = true }'
+        )
         mistakes.append(Mistake(place(["peers", peer, "columns", name], text), problem, remedy))
     return mistakes
 
@@ -183,6 +185,6 @@ def _odd_key_column(contract: Contract, peer: str, text: str) -> list[Mistake]:
     for name in names:
         if name != contract.key.name and contract.column_of(peer, name) == column:
             where = place(["peers", peer, "columns", contract.key.name], text)
-            remedy = "a key tells nothing else: choose another column"
+            remedy = "a key must be nothing else: choose another column"
             return [Mistake(where, f"'{column}' is '{name}' already", remedy)]
     return []

@@ -69,7 +69,7 @@ class Key(Record):
         if self.edges is not None and list(self.edges) != sorted({*self.edges}):
             raise ValueError("`edges` must be numbers in rising order, none twice")
         if self.values < LEAST_VALUES:
-            raise ValueError(f"a key needs {LEAST_VALUES} values or more to tell anything; some hundreds are best")
+            raise ValueError(f"a key needs {LEAST_VALUES} values or more to be useful; a few hundred are best")
         return self
 
     @property

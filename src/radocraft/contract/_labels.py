@@ -89,7 +89,7 @@ class Classes(_Held):
     def _several(self) -> Self:
         check_categories(self.classes)
         if len(self.classes) < 3:
-            raise ValueError("`classes` are three or more; for two, write `positive` and `negative` instead")
+            raise ValueError("`classes` needs three or more values; for two, write `positive` and `negative` instead")
         return self
 
     @property

@@ -14,10 +14,10 @@ from radocraft.files import harmless
 
 _PROBLEM = {
     "missing": "this is missing",
-    "extra_forbidden": "there is no such key",
-    "union_tag_invalid": "'{tag}' is no kind of feature",
-    "union_tag_not_found": "its kind is not said",
-    "model_attributes_type": "this is no feature",
+    "extra_forbidden": "there is no such entry",
+    "union_tag_invalid": "'{tag}' is not a kind of feature",
+    "union_tag_not_found": "its kind is missing",
+    "model_attributes_type": "this is not a feature",
     "dict_type": "must be a section",
     "tuple_type": "must be a list",
     "string_type": "must be text",
@@ -134,9 +134,9 @@ def _keys(tree: dict[str, Any]) -> list[Any]:
 def _columns_for_nothing(tree: dict[str, Any], peers: dict[str, dict[str, Any]], text: str) -> list[Mistake]:
     entries = [tree.get("label"), *_list(tree.get("shared")), *_keys(tree)]
     common = [_table(entry).get(field) for entry in entries for field in ("column", "name")]
-    remedy = "on the left goes the contract's name, on the right the peer's column"
+    remedy = "put the contract's name on the left and the peer's column on the right"
     return [
-        Mistake(place(["peers", peer, "columns", name], text), f"'{name}' is no feature of {peer}", remedy)
+        Mistake(place(["peers", peer, "columns", name], text), f"'{name}' is not a feature of {peer}", remedy)
         for peer, held in peers.items()
         for name in _table(held.get("columns"))
         if name not in (*common, *_table(held.get("features")))
@@ -170,12 +170,16 @@ def _distinct(peers: dict[str, dict[str, Any]], path: list[int | str], name: str
     if any(held.get("kind") == "score" for held in spelled):
         return []  # what is wrong with it is said of the scores
     if any(held != spelled[0] for held in spelled):
-        return [Mistake(place(path, text), f"'{name}' is something else at another peer", "spell it alike at each")]
+        return [
+            Mistake(
+                place(path, text), f"'{name}' is a different feature at another peer", "write it the same way at each"
+            )
+        ]
     kind, knots = spelled[0].get("kind"), spelled[0].get("knots")
     if kind == "spline" and not isinstance(knots, list):
         return [Mistake(place(path, text), "several peers hold this spline", "agree on its knots")]
     if kind == "interact":
-        return [Mistake(place(path, text), "several peers hold this product", "let one peer make it")]
+        return [Mistake(place(path, text), "several peers hold this product", "let one peer compute it")]
     return []
 
 

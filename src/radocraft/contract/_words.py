@@ -46,7 +46,7 @@ def describe_contract(contract: Contract) -> str:
     ]
     lines += [f"  {at}. {shared.name}: {_shared(shared)}" for at, shared in enumerate(contract.shared, start=1)]
     for peer, held in contract.peers.items():
-        lines += ["", f"{peer} adds, summed by group, never by row:"]
+        lines += ["", f"{peer} adds (summed by group, never by row):"]
         for name, feature in sorted(held.features.items()):
             column = contract.column_of(peer, name)
             renamed = f" (its column {column})" if column != name else ""
@@ -56,9 +56,9 @@ def describe_contract(contract: Contract) -> str:
         lines += ["", *_key(contract, contract.key)]
     if without := [peer for peer in contract.peers if not contract.labelled(peer)]:
         lack = "lacks" if len(without) == 1 else "lack"
-        lines += ["", f"{', '.join(without)} {lack} the label; others' proportions of it stand in for it."]
+        lines += ["", f"{', '.join(without)} {lack} the label; it is replaced by the other peers' proportions."]
     if contract.of_scores:
-        lines += ["", "Each peer's model stays at the peer. The model of all has a weight for each score."]
+        lines += ["", "Each peer's model stays at the peer. The joint model has a weight for each score."]
     else:
         lines += ["", f"The model has {'an' if contract.intercept else 'no'} intercept."]
     return "\n".join(lines)
@@ -132,15 +132,14 @@ def _mark(mark: Value) -> str:
 
 
 def _score(score: Score) -> str:
-    persons = f", the rows of one {score.group} in one of them" if score.group else ""
+    persons = f", all rows of one {score.group} in the same fold" if score.group else ""
     if score.fitted_elsewhere:
-        return (
-            f"its column {score.column}, scores of a model it has already, calibrated in {score.folds} folds{persons}"
-        )
+        return f"its column {score.column}, scores of an existing model, calibrated in {score.folds} folds{persons}"
     what = "boosted trees" if score.model == "boosting" else "a linear model"
     columns = f"{', '.join(score.of)} and the shared features" if score.of else "all its columns"
     return (
-        f"the score of {what} on {columns}, each row scored by one that did not see it ({score.folds} folds{persons})"
+        f"the score of {what} on {columns}, each row scored by a model that did not see it "
+        f"({score.folds} folds{persons})"
     )
 
 
@@ -152,8 +151,8 @@ def _key(contract: Contract, key: Key) -> list[str]:
     ]
     also = f" ({'; '.join(called)})" if called else ""
     return [
-        f"Key: {key.name}{also}, {_values(key)}. It is never a feature: by its values peers sum what",
-        "their scores leave over, which tells how the scores are related. It must tell nothing of the label.",
+        f"Key: {key.name}{also}, {_values(key)}. It is never a feature. Peers sum the remainders of",
+        "their scores by its values, which shows how the scores are related. It must say nothing about the label.",
     ]
 
 
@@ -165,5 +164,5 @@ def _values(key: Key) -> str:
     if key.last_digits is not None:
         return "its last digit" if key.last_digits == 1 else f"its last {key.last_digits} digits"
     if key.secret is not None:
-        return f"dealt to {key.values} values by a keyed hash (secret file {key.secret[:16]})"
+        return f"mapped to {key.values} values by a keyed hash (secret file {key.secret[:16]})"
     return "the day of its year"

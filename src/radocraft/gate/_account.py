@@ -134,4 +134,4 @@ def _check(name: str, value: float, delta: float) -> None:
     if not value >= 0.0:
         raise ValueError(f"{name} is 0 or more, not {value}.")
     if not 0.0 <= delta <= 1.0:
-        raise ValueError(f"delta is a probability, from 0 to 1, not {delta}. Usual is 1e-6.")
+        raise ValueError(f"delta is a probability, from 0 to 1, not {delta}. The usual value is 1e-6.")

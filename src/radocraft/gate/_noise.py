@@ -71,7 +71,7 @@ class Noise:
         return cls(hashlib.sha256(repr(key).encode()).digest())
 
     def __reduce__(self) -> str:
-        raise TypeError("Noise is neither copied nor pickled, since a copy would repeat it. Make a new Noise().")
+        raise TypeError("Noise cannot be copied or pickled, because a copy would repeat it. Make a new Noise().")
 
     def draw(self, shape: int | tuple[int, ...], sd: float) -> Floats:
         """Draw independent whole numbers ``round(sd * z)``, as doubles.

@@ -7,7 +7,7 @@ One TOML file. Every line may be left out, and what is left out is safe::
     # epsilon = 2.0           # ... or instead: what one release may spend
     delta = 1e-6              # the chance that a stated epsilon does not hold
     min_rows = 10             # blocks with fewer rows, by noisy counts, leave only inside coarser ones
-    bound = 4.0               # columns are clipped at so many standard deviations
+    bound = 4.0               # columns are clipped at this many standard deviations
     row_bound = 1.5           # rows are scaled down to this norm, times the square root of the columns
     unit = "row"              # or "person": whom the noise protects
     # person = "customer_id"  # with unit = "person": the column that says whose a row is
@@ -192,7 +192,7 @@ def draft_policy(name: str = "peer") -> str:
 noise = 0.5                # noise on every number, as a share of its sampling error
 # epsilon = 2.0            # instead of noise: what one release may spend (below about 10: a formal guarantee)
 min_rows = 10              # blocks with fewer rows leave only inside coarser ones
-review = true              # a person decides on each release with `radocraft review`
+review = true              # a person approves each release with `radocraft review`
 {ledger:<26} # every release is recorded here; keep this file
 {table:<26} # what the ledger calls the table
 lifetime_releases = 10     # how many releases of this table there may be ...
@@ -201,9 +201,9 @@ signatures = "full"        # or "labels-only": nothing by signature, only by lab
 
 # unit = "person"          # protect a person instead of a row:
 # person = "customer_id"   # the column that says whose a row is
-# rows_per_person = 1      # so many rows of each person enter
+# rows_per_person = 1      # how many rows of each person enter
 
-# bound = 4.0              # columns are clipped at so many standard deviations
+# bound = 4.0              # columns are clipped at this many standard deviations
 # row_bound = 1.5          # rows are scaled down to this norm, times the square root of the columns
 # delta = 1e-6             # the chance that a stated epsilon does not hold
 # features = ["balance"]   # the private features that may leave
@@ -215,7 +215,7 @@ def _read(text: str) -> tuple[Policy | None, list[Mistake]]:
     try:
         tree = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return None, [Mistake("the file", f"not valid TOML: {error}", "mend the syntax at that line")]
+        return None, [Mistake("the file", f"not valid TOML: {error}", "fix the syntax at that line")]
     mistakes = _mistakes(tree, text)
     return (None, mistakes) if mistakes else (Policy(**tree), [])
 
@@ -236,22 +236,26 @@ def _contradictions(tree: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield (
             "mode",
             '"exact" lets exact sums leave, and single rows can be read from them',
-            "write gives_away_rows = true beside it if that is meant, else leave mode out",
+            "add gives_away_rows = true if this is intended, otherwise leave mode out",
         )
     if not exact and tree.get("gives_away_rows") is True:
         yield "gives_away_rows", 'this is for mode = "exact" only', "remove it, or set the mode"
     if exact:
         for name in sorted(given & _OF_NOISE):
-            yield name, 'nothing is bounded, noisy or counted in mode = "exact"', "remove it, or the mode"
+            yield name, 'nothing is bounded, noisy or counted in mode = "exact"', "remove it, or remove the mode"
         return
     if {"noise", "epsilon"} <= given:
-        yield "epsilon", "`noise` follows from `epsilon`", "give one of the two"
+        yield "epsilon", "with `epsilon`, the noise follows from it", "give one of the two"
     if {"lifetime_epsilon", "lifetime_releases"} <= given:
-        yield "lifetime_releases", "`lifetime_epsilon` is the budget already", "give one of the two"
+        yield "lifetime_releases", "`lifetime_epsilon` already sets the budget", "give one of the two"
     if (tree.get("unit") == "person") != ("person" in given):
         yield "unit", '`unit = "person"` and `person = "COLUMN"` go together', "give both or neither"
     if tree.get("unit") != "person" and tree.get("rows_per_person", 1) != 1:
         yield "rows_per_person", 'this is for `unit = "person"`', "remove it, or set the unit"
     epsilon, lifetime = tree.get("epsilon"), tree.get("lifetime_epsilon")
     if isinstance(epsilon, int | float) and isinstance(lifetime, int | float) and epsilon > lifetime:
-        yield "epsilon", "one release spends more than `lifetime_epsilon`", "lower the one or raise the other"
+        yield (
+            "epsilon",
+            "one release spends more than `lifetime_epsilon`",
+            "lower `epsilon` or raise `lifetime_epsilon`",
+        )

@@ -59,13 +59,13 @@ def _noise(policy: Policy) -> Iterator[str]:
         fewer = 1.0 - 1.0 / (1.0 + policy.noise**2)
         yield f"A model learns as much from it as from exact sums of {fewer * 100:.2g} % fewer rows."
         yield (
-            "Each part states the epsilon that this noise amounts to; the more rows, the smaller it is, and below "
+            "Each part states the resulting epsilon; the more rows, the smaller it is, and below "
             f"about {FORMAL:g} it is a formal guarantee."
         )
     else:
-        yield "Sums leave, no rows, and each carries random noise, as much as the epsilon asks for."
+        yield "Sums leave, no rows, and each carries as much random noise as the epsilon requires."
         yield f"Each release spends {describe_epsilon(policy.epsilon, policy.delta, policy)}."
-        yield "The fewer the rows and the more the columns and blocks, the more this costs a model."
+        yield "The fewer rows and the more columns and blocks there are, the more this costs the model."
     yield (
         f"A value counts at most {policy.bound:g} standard deviations from the centre of its column, and a row at most "
         f"{policy.row_bound:g} times as much as a usual one."
@@ -76,9 +76,9 @@ def _noise(policy: Policy) -> Iterator[str]:
             f"{policy.rows_per_person:,} of a person's rows enter."
         )
     else:
-        yield "The noise hides each row. Whoever has several rows is hidden less."
+        yield "The noise protects each row. A person with several rows is protected less."
     if policy.min_rows > 1:
-        yield f"Blocks of fewer than about {policy.min_rows:,} rows leave only inside coarser ones."
+        yield f"Blocks of fewer than about {policy.min_rows:,} rows leave only as part of coarser ones."
     yield f"All releases of the table together: {describe_budget(policy)}."
 
 
@@ -100,7 +100,7 @@ def describe_budget(policy: Policy) -> str:
 
 def _scope(policy: Policy) -> Iterator[str]:
     if policy.signatures == "labels-only":
-        yield "Nothing leaves by signature: sums by label, and their second moments."
+        yield "Nothing leaves by signature, only sums and second moments by label."
     if policy.features is not None:
         yield f"Only these features may leave: {', '.join(policy.features)}."
     if policy.contracts is not None:

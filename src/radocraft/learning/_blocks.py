@@ -293,11 +293,11 @@ def check_peers(cells: tuple[Cells, ...], contract: Contract) -> None:
     names = [peer.peer for peer in cells]
     if twice := {name for name in names if names.count(name) > 1}:
         raise LearnError(
-            f"There are two parts of '{sorted(twice)[0]}'. A part is always of the peer's whole table: "
+            f"There are two parts of '{sorted(twice)[0]}'. A part always covers the peer's whole table: "
             "keep the newest, or let the peer add its tallies and release once."
         )
     if not any(map(contract.labelled, names)):
-        raise LearnError("No part is of a peer that holds the label. Give at least one that does.")
+        raise LearnError("No part comes from a peer that holds the label. Give at least one that does.")
 
 
 def join_cells(cells: tuple[Cells, ...], contract: Contract, label_units: tuple[float, float]) -> Blocks:
@@ -313,7 +313,7 @@ def join_cells(cells: tuple[Cells, ...], contract: Contract, label_units: tuple[
     if len(cells) > 1 and not ((blocks.rows > 0).sum(axis=0) > 1).any():
         raise LearnError(
             "No block is known to two peers: their codes or labels have nothing in common. Compare what "
-            "`radocraft inspect` shows of each part, above all the units behind `edges` and the spelling of categories."
+            "`radocraft inspect` shows of each part, in particular the units of `edges` and the spelling of categories."
         )
     return blocks
 

@@ -91,6 +91,6 @@ def warning(found: Difference) -> str | None:
         return None
     return (
         f"{found.peers[0]} and {found.peers[1]} differ in their {found.of} more than chance allows (G = "
-        f"{found.statistic:.1f} on {found.freedom} degrees of freedom): the model is of a mixture of both populations, "
-        "and nothing in the sums can repair that"
+        f"{found.statistic:.1f} on {found.freedom} degrees of freedom): the model describes a mixture of both "
+        "populations, and no sum can repair that"
     )

@@ -63,7 +63,7 @@ def fit_drl(
 ) -> Fit:
     """Distributed Rado-Learn over merged blocks."""
     if not isinstance(blocks.contract.label, TwoValues):
-        raise LearnError("The paper's method knows two classes only. Learn with the method `matching`.")
+        raise LearnError("The paper's method handles two classes only. Learn with the method `matching`.")
     layout = Layout.of(blocks)
     folds = in_folds(blocks, seed)
     gamma, tuning = choose_gamma(folds, layout.private_mask, float(blocks.counters.sum()), regularisation, choices)

@@ -101,7 +101,7 @@ def learn(
     if contract.of_scores:
         return _of_scores(parts, contract, method, in_common)
     if method in ("scores", "average"):
-        raise LearnError(f"The method '{method}' is for contracts of scores, and this one is of columns.")
+        raise LearnError(f"The method '{method}' is for contracts of scores, and this is a contract of columns.")
     return learn_columns(
         parts,
         contract,
@@ -146,13 +146,13 @@ def _of_scores(
 ) -> ScoreModel:
     """The model over scores, from one part of each peer."""
     if method not in (None, "scores", "average"):
-        raise LearnError(f"The method '{method}' is for contracts of columns. For scores there are scores and average.")
+        raise LearnError(f"The method '{method}' is for contracts of columns. For scores use `scores` or `average`.")
     if not 0.0 < in_common <= 1.0:
-        raise LearnError("`in_common` is the share of people whom two peers both hold, above 0 and at most 1.")
+        raise LearnError("`in_common` is the share of people that two peers have in common, above 0 and at most 1.")
     read = [part if isinstance(part, Part) else Part.read(part) for part in parts]
     cells = [part.scores(contract) for part in read]
     if len({one.peer for one in cells}) < len(cells):
-        raise LearnError("Two parts are of the same peer. Give one part of each.")
+        raise LearnError("Two parts come from the same peer. Give one part per peer.")
     notes = [f"{part.peer}: {note}" for part in read for note in part.metadata["notes"]]
     average = method == "average"
     return learn_scores(contract, cells, [*map(_origin, read)], notes, average=average, in_common=in_common)
@@ -279,7 +279,7 @@ def _private(origins: Iterable[Origin]) -> dict[str, str]:
 
 def _notes(blocks: Blocks, by_peer: dict[str, Arrived], effects: dict[str, Weight]) -> Iterator[str]:
     if absent := [peer for peer in blocks.contract.peers if peer not in blocks.peers]:
-        yield f"learned without {', '.join(absent)}: no part of theirs was given"
+        yield f"learned without {', '.join(absent)}: their part was not given"
     moved = {name: float(np.sum(np.square(effect))) for name, effect in effects.items()}
     for peer, sure in blocks.certainty.items():
         yield _certainty_note(peer, sure, moved[peer] / max(sum(moved.values()), np.finfo(float).tiny))
@@ -291,7 +291,7 @@ def _certainty_note(peer: str, sure: float | None, share: float) -> str:
     """Whether the proportions of the label could tell a peer's classes apart; ``share`` is its share in the score."""
     if sure is None:
         return (
-            f"{peer} lacks the label: its sums by label are estimated from proportions and taken for exact, "
+            f"{peer} lacks the label: its sums by label are estimated from proportions and treated as exact, "
             "in the certificate and in what to expect too"
         )
     if min(sure, share) < _UNSURE:

@@ -54,7 +54,7 @@ def fit_linked(blocks: Blocks, linked: LinkedRows, alpha: float | None = None) -
     """The caution, or the share of the estimated covariance, that does best on linked rows."""
     if len(linked) < FEWEST or len(np.unique(linked.targets, axis=0)) < 2:
         raise LearnError(
-            f"Linked rows must be at least {FEWEST} and have two labels. Give more, or learn without them."
+            f"Linked rows must be at least {FEWEST} and contain both labels. Give more, or learn without them."
         )
     known = complete(blocks)
     tuning = generalised_cross_validation(known) if alpha is None else None

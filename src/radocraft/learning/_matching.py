@@ -54,8 +54,8 @@ from radocraft.model import Tuning
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-6, 3, 73))
 DEFAULT_CAUTION = 0.25
 _LESS = (
-    "caution {} instead of {}: the peers have equally many rows in every block, and if these are the same people, "
-    "their sums show that what nobody can see is no worse"
+    "used caution {} instead of {}: the block sums show that this is enough, assuming that all peers saw the same "
+    "people (they have equally many rows in every block)"
 )
 _ROUNDS = 200
 _TOLERANCE = 1e-10
@@ -236,7 +236,7 @@ def generalised_cross_validation(known: Completion) -> Tuning:
     scores = {alpha: score for alpha, score in scores.items() if score < np.inf}
     if not scores:
         raise LearnError(
-            f"About {known.total:,.0f} rows are too few for so many columns, however strong the ridge is. "
+            f"About {known.total:,.0f} rows are too few for so many columns, whatever the ridge strength. "
             "Agree on fewer columns, or give more rows."
         )
     chosen, kept = min(scores, key=scores.__getitem__), (*scores.values(),)

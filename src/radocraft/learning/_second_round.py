@@ -36,7 +36,7 @@ from radocraft.parts import BINS, REACH, Histograms
 
 ASSUMPTION = (
     "Inside a block what one peer's columns contribute is unrelated to what another's do; "
-    "how each peer's contributions are spread there was counted, not assumed."
+    "how each peer's contributions are distributed there was counted, not assumed."
 )
 _FINE = 8
 """Steps of the grid on which histograms are convolved, in the narrowest bin of a peer."""
@@ -67,7 +67,7 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
     check_single(model)
     by_peer = {one.peer: one for one in histograms}
     if len(histograms) != len(by_peer) or {*by_peer} != {*model.peers}:
-        raise LearnError(f"The second round needs one file of counts of each peer: {', '.join(model.peers)}.")
+        raise LearnError(f"The second round needs one file of counts per peer: {', '.join(model.peers)}.")
     for one in histograms:
         one.check(one.peer, identity(model))
     edges, negative, positive = score_histograms(model, by_peer)

@@ -34,13 +34,13 @@ def check_model(model: Model) -> None:
     weights = [w for c in model.coefficients for w in (c.standardised, c.raw, c.effect)]
     weights += [model.raw_intercept, *model.effects.values(), *blocks.shared]
     weights += [weight for of_peer in blocks.peers.values() for weight in of_peer]
-    _check(all(np.shape(weight) == width for weight in weights), "a weight has another shape than the intercept")
-    _check(width in ((), (len(model.classes),)), "it has not one weight for each class")
+    _check(all(np.shape(weight) == width for weight in weights), "a weight does not have the shape of the intercept")
+    _check(width in ((), (len(model.classes),)), "it does not have one weight per class")
     names: dict[str | None, list[str]] = {None: [*contract.shared_columns]}
     names |= {peer: _own(model, peer) for peer in model.peers}
     given = {owner: [c.name for c in model.coefficients if c.peer == owner] for owner in names}
     _check(given == names, "its columns are not the contract's")
-    _check(sum(map(len, names.values())) == len(model.coefficients), "it has columns of nobody")
+    _check(sum(map(len, names.values())) == len(model.coefficients), "it has columns that belong to no peer")
     count = len(blocks.labels)
     lists: list[list[Any]] = [blocks.codes, blocks.weights, blocks.shared, *blocks.peers.values()]
     _check(all(len(each) == count for each in lists), "its lists of blocks differ in length")
@@ -64,12 +64,19 @@ def check_scores(model: ScoreModel) -> None:
     _check_origins(contract, model.learned_from)
     heads = {frozenset(head.peers) for head in model.heads}
     _check(len(heads) == len(model.heads), "it has two formulas for the same peers")
-    _check(all(len(head.weights) == len(head.peers) == len({*head.peers}) for head in model.heads), "a formula is odd")
+    _check(
+        all(len(head.weights) == len(head.peers) == len({*head.peers}) for head in model.heads),
+        "a formula is malformed",
+    )
     needed = (frozenset(), *map(frozenset, combinations(peers, 1)), frozenset(peers))
     _check({*needed} <= heads and all(head <= {*peers} for head in heads), "its formulas are not of its peers")
-    _check(len(model.signatures) == prod(len(s.codes) for s in contract.shared), "it lacks a signature's log-odds")
+    _check(
+        len(model.signatures) == prod(len(s.codes) for s in contract.shared), "the log-odds of a signature are missing"
+    )
     square = [(len(peers),) * 2] * 2
-    _check([np.shape(m) for m in (model.relation.correlation, model.relation.error)] == square, "its relation is odd")
+    _check(
+        [np.shape(m) for m in (model.relation.correlation, model.relation.error)] == square, "its relation is malformed"
+    )
     told = model.outlook
     _check({*told.alone} == {*peers} and {*told.without} <= {*peers}, "its outlook is of others")
     _check(len(told.false_positive_rate) == len(told.true_positive_rate), "its ROC curve has ends missing")

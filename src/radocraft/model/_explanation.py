@@ -86,8 +86,8 @@ def sentence(certificate: Certificate | None, *, noisy: bool = False) -> str:
     bound = _bound(certificate, noisy)
     if certificate.trusted:
         return (
-            f"If the estimated sums by label of {', '.join(certificate.trusted)} were exact, which flatters all that "
-            f"follows: {bound[0].lower()}{bound[1:]}"
+            f"If the estimated sums by label of {', '.join(certificate.trusted)} were exact (what follows is "
+            f"therefore too optimistic): {bound[0].lower()}{bound[1:]}"
         )
     if certificate.uncertain:
         return (
@@ -101,7 +101,7 @@ def _bound(certificate: Certificate, noisy: bool) -> str:
     best, loss = min(certificate.peers.items(), key=lambda item: item[1])
     if noisy:
         return (
-            f"By the sums as released the loss is {certificate.expected:.4f} on average over all matchings of rows "
+            f"On the released sums the loss is {certificate.expected:.4f} on average over all matchings of rows "
             f"({best}, the best peer alone: {loss:.4f}) and at most {certificate.guaranteed:.4f} under the worst of "
             "them. These sums carry noise, so for the true rows this is an estimate and no guarantee."
         )

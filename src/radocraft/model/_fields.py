@@ -25,7 +25,7 @@ def number(weight: Weight) -> float:
         If there is one for each of several classes.
     """
     if isinstance(weight, tuple):
-        raise LearnError("This speaks of models with one score, and this model has one for each class.")
+        raise LearnError("This is for models with one score, and this model has one per class.")
     return weight
 
 

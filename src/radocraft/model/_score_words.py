@@ -17,7 +17,7 @@ def weights_in_words(model: ScoreModel) -> str:
         return "The scores are averaged: every peer has the same weight, and nothing was fitted."
     ones = " ".join("1" for _ in peers).replace(" ", ", ")
     bayes = (
-        f"A weight of 1 takes a peer's log-odds at their word. Weights of {ones} for the peers and {1 - len(peers)} "
+        f"A weight of 1 takes a peer's log-odds at face value. Weights of {ones} for the peers and {1 - len(peers)} "
         "for the shared features are Bayes' rule for scores that are unrelated inside label and signature: every score "
         "counts the shared features in, and the last weight takes them off again until they count once."
     )
@@ -28,9 +28,9 @@ def weights_in_words(model: ScoreModel) -> str:
     if sum(weights) < len(peers) - _CLOSE and max(related, default=0.0) > _RELATED:
         return (
             f"{bayes} Here they are smaller: the scores are related (correlation up to {max(related):.2f} inside label "
-            "and signature), so part of what one peer says another has said already."
+            "and signature), so part of what one peer says, another has already said."
         )
-    return f"{bayes} Here they differ: what a score says besides the others is worth more, or less, than it claims."
+    return f"{bayes} Here they differ: what a score adds to the others is worth more, or less, than it claims."
 
 
 def absences(model: ScoreModel) -> Iterator[tuple[str, float, str]]:

@@ -31,7 +31,9 @@ def identity(model: Model) -> str:
 def check_single(model: Model) -> None:
     """The second round is for labels of two values."""
     if not isinstance(model.contract.label, TwoValues):
-        raise LearnError("The second round is for a label of two values; this model has several scores, or a number.")
+        raise LearnError(
+            "The second round is for labels with two values; this model has several scores, or predicts a number."
+        )
 
 
 def contributions(model: Model, peer: str) -> Floats:

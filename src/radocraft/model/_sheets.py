@@ -83,7 +83,7 @@ def _check_scorers(peers: Peers, scorers: Sequence[Scorer]) -> None:
         if scorer.peer not in peers.names:
             raise ContractMismatch(f"The model was learned without '{scorer.peer}'. Leave its scorer out.")
     if len({scorer.peer for scorer in scorers}) < len(scorers):
-        raise ContractMismatch("Two scorers are of the same peer. Give one of each.")
+        raise ContractMismatch("Two scorers belong to the same peer. Give one per peer.")
 
 
 @dataclass(frozen=True)

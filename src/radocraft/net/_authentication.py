@@ -59,13 +59,15 @@ class Authenticator:
             raise self._refuse(claim.name, "revoked", "This certificate was revoked.")
         member = next((one for one in self._members.values() if one.subject == claim.name), None)
         if member is None:
-            raise self._refuse(claim.name, "no member", "You are not among those who may talk to us.")
+            raise self._refuse(claim.name, "no member", "You are not in our members.toml.")
         expected = claim.token or (member.token or "").removeprefix("sha256:")
         if not expected or not hmac.compare_digest(expected, digest(token)):
             raise self._refuse(member.name, "wrong token", "The token does not belong to this certificate.")
         if not self._calls[member.name].take():
             self._metrics.turned_away.labels("too many calls").inc()
-            raise fl.FlightUnavailableError(f"More than {member.calls_per_minute} calls a minute. Wait, then go on.")
+            raise fl.FlightUnavailableError(
+                f"More than {member.calls_per_minute} calls per minute. Wait, then continue."
+            )
         return member
 
     @contextmanager
@@ -74,7 +76,7 @@ class Authenticator:
         with self._lock:
             if self._streams[member.name] >= member.streams:
                 self._metrics.turned_away.labels("too many streams").inc()
-                raise fl.FlightUnavailableError(f"{member.streams} files are under way already. Wait, then go on.")
+                raise fl.FlightUnavailableError(f"{member.streams} files are already in transfer. Wait, then continue.")
             self._streams[member.name] += 1
         try:
             yield

@@ -62,7 +62,7 @@ def issue(
         Names to put into its ``members.toml``: those who may ask it.
     """
     if not _NAME.fullmatch(name):
-        raise IdentityError(f"'{name}' cannot be a certificate's name. Take lower-case letters, digits, '-' and '.'.")
+        raise IdentityError(f"'{name}' cannot be a certificate's name. Use lower-case letters, digits, '-' and '.'.")
     where, folder = Path(authority), _new_folder(output, name)
     own, serial, token = ec.generate_private_key(ec.SECP256R1()), x509.random_serial_number(), secrets.token_urlsafe(32)
     ours = _authority(where)

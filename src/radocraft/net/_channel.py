@@ -85,7 +85,7 @@ class Channel:
         with self._explaining():
             results = list(self.flight.do_action(fl.Action(kind, message.encode()), self._options(CALL_SECONDS)))
         if len(results) != 1:
-            raise NetworkError(f"'{self.member.name}' gave no reply to '{kind}'.")
+            raise NetworkError(f"'{self.member.name}' did not reply to '{kind}'.")
         return reply.decode(results[0].body.to_pybytes())
 
     def fetch(self, fetch: Fetch, incoming: Incoming, progress: Callable[[int], None]) -> None:
@@ -107,7 +107,7 @@ class Channel:
         seconds = _stream_seconds(delivery.size - delivery.offset)
         with self._explaining():
             if not _ends_within(seconds + _GRACE, lambda: self._write(delivery, path, seconds)):
-                raise fl.FlightTimedOutError("nothing moves on the wire.")
+                raise fl.FlightTimedOutError("no bytes are arriving.")
 
     def _write(self, delivery: Delivery, path: Path, seconds: float) -> None:
         descriptor = fl.FlightDescriptor.for_command(delivery.encode())
@@ -131,7 +131,7 @@ class Channel:
         except RadocraftError:
             raise
         except (fl.FlightUnauthenticatedError, fl.FlightUnauthorizedError) as error:
-            raise IdentityError(f"{who} turned us away: {reason_of(error)}") from error
+            raise IdentityError(f"{who} rejected us: {reason_of(error)}") from error
         except (fl.FlightUnavailableError, fl.FlightTimedOutError, fl.FlightCancelledError) as error:
             raise Interrupted(f"{who} does not answer: {reason_of(error)}") from error
         except fl.FlightServerError as error:
@@ -206,7 +206,7 @@ def look(identity: Identity, member: Member, host: str, port: int) -> bytes:
         pauses.wait()
     else:
         raise IdentityError(
-            f"{where} does not take our certificate: it hangs up after the handshake. Both ends need the same "
+            f"{where} does not accept our certificate: it hangs up after the handshake. Both ends need the same "
             "authority, and ours must not have expired; see `radocraft doctor`."
         )
     if x509.load_der_x509_certificate(presented).serial_number in _revoked(identity):
@@ -229,7 +229,7 @@ def _shake_hands(identity: Identity, member: Member, host: str, port: int) -> by
             presented = secured.getpeercert(binary_form=True)
             return presented if secured.recv(1) else None  # its verdict on ours comes after the handshake
     except ssl.SSLCertVerificationError as error:
-        raise IdentityError(f"The certificate of {where} is not good: {error.verify_message}.") from error
+        raise IdentityError(f"The certificate of {where} is not valid: {error.verify_message}.") from error
     except ssl.SSLError as error:
         if "ALERT" in (error.reason or ""):
             return None

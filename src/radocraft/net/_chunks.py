@@ -77,7 +77,7 @@ class Incoming:
                 piece = _bytes_of(batch)
                 have += piece.size
                 if have > self.size:
-                    raise NetworkError("More bytes came than were announced.")
+                    raise NetworkError("More bytes arrived than were announced.")
                 with _disk(self.target):
                     _write_all(file.fileno(), piece)
                 digest.update(piece)
@@ -98,7 +98,7 @@ class Incoming:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise Busy("This file is coming in already, in another stream.") from error
+                raise Busy("This file is already arriving in another stream.") from error
             if offset == 0:
                 file.truncate(0)
             if offset != self.offset:
@@ -111,7 +111,7 @@ class Incoming:
             raise NetworkError(f"The stream ended after {self.offset:,} of {self.size:,} bytes.")
         if (self._digest or sha256_of(self.partial)) != self.sha256:
             self.partial.unlink()
-            raise Tampered("What came does not match the announced hash. It was thrown away; ask again.")
+            raise Tampered("The file does not match the announced hash. It was deleted; ask again.")
 
     def finish(self) -> None:
         """Give what was verified its name."""
@@ -142,6 +142,6 @@ def _disk(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise FileError(
-            f"Cannot write '{target}': {error.strerror or error}. What has come is kept; "
+            f"Cannot write '{target}': {error.strerror or error}. What has arrived is kept; "
             "make room, then start again and it goes on from there."
         ) from error

@@ -69,7 +69,7 @@ class Wanted:
                 if (part.peer, made) != (peer, contract.fingerprint):
                     raise ContractMismatch(
                         f"'{peer}' sent a part of '{part.peer}' under the contract {made[:12]}, not its own under "
-                        f"{contract.fingerprint[:12]}. It was thrown away."
+                        f"{contract.fingerprint[:12]}. It was deleted."
                     )
                 part.check(contract)
 
@@ -132,7 +132,7 @@ class Collection:
     def incoming(self, answer: Answer, peer: str) -> Incoming:
         """Where the file that a peer announces goes."""
         if answer.size is None or answer.sha256 is None:
-            raise NetworkError(f"'{peer}' says its {self.wanted.kind} is ready, but not what it is.")
+            raise NetworkError(f"'{peer}' says its {self.wanted.kind} is ready, but does not describe the file.")
         return Incoming(self.file(peer), answer.size, answer.sha256)
 
     def keep(self, incoming: Incoming, peer: str) -> None:

@@ -122,7 +122,7 @@ class Collector:
         self.collection.forget_failures()
         if self.collection.out_of_time and not all(map(self.collection.arrived, self._places)):
             raise NetworkError(
-                f"The job in '{self.collection.folder}' was to be done by {self.collection.until:%d %B %H:%M} UTC. "
+                f"The job in '{self.collection.folder}' had to be finished by {self.collection.until:%d %B %H:%M} UTC. "
                 "Take a new folder for a new request."
             )
         failed: dict[str, RadocraftError] = {}
@@ -195,7 +195,7 @@ class Collector:
                 failed[peer] = collection.trouble[peer]
                 return
             if collection.out_of_time:
-                failed[peer] = PeerFailed(f"nothing came in time; the last heard: {state}")
+                failed[peer] = PeerFailed(f"nothing arrived in time; last state: {state}")
                 return
             with collection.changed:
                 collection.changed.wait(0.5)
@@ -210,7 +210,7 @@ class Collector:
         try:
             self._with_channel(peer, self._acknowledge, tries=_TRIES)
         except NetworkError as error:
-            self._report(peer, f"arrived; the receipt did not get through: {error}")
+            self._report(peer, f"arrived, but the receipt could not be delivered: {error}")
 
     def _with_channel(self, peer: str, talk: Callable[[Channel, str], None], tries: int | None = None) -> None:
         """Connect and talk, again and again with pauses, while only the connection is to blame."""
@@ -240,7 +240,7 @@ class Collector:
                 self._report(peer, answer.reason or answer.state)
                 reported = answer.state
             if self.collection.out_of_time:
-                raise PeerFailed(f"nothing came in time; the last heard: {answer.reason or answer.state}")
+                raise PeerFailed(f"nothing arrived in time; last state: {answer.reason or answer.state}")
             pauses.wait(self._stop.wait)
         raise NetworkError("stopped")
 
@@ -282,5 +282,5 @@ def _named(failed: dict[str, RadocraftError], kind: Kind) -> RadocraftError:
     code = max(error.exit_code for error in failed.values())
     lines = "\n  ".join(f"{peer}: {error}" for peer, error in failed.items())
     return _BY_CODE.get(code, NetworkError)(
-        f"No {kind} of {', '.join(failed)}:\n  {lines}\nWhat came from the others is kept; start again to go on."
+        f"No {kind} of {', '.join(failed)}:\n  {lines}\nWhat arrived from the others is kept; start again to continue."
     )

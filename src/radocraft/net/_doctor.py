@@ -60,12 +60,12 @@ def _own_folder(own: Identity) -> Iterator[Finding]:
     left = own.days_left()
     validity = f"'{own.name}', valid for {left:.0f} more days"
     if left < _SOON:
-        yield Finding("identity", "warning", f"{validity}: have a new one issued soon (radocraft identity rotate)")
+        yield Finding("identity", "warning", f"{validity}: get a new one soon (radocraft identity rotate)")
     else:
         yield Finding("identity", "good", validity)
     for secret in ("key.pem", "token"):
         if (own.folder / secret).stat().st_mode & 0o077:
-            yield Finding("secrets", "warning", f"others on this machine can read {secret}: chmod 600 it")
+            yield Finding("secrets", "warning", f"others on this machine can read {secret}: run chmod 600 on it")
     try:
         revoked = Revoked(own.folder / "revoked.pem", own.authority).serials()
         if own.certificate.serial_number in revoked:
@@ -76,7 +76,7 @@ def _own_folder(own: Identity) -> Iterator[Finding]:
     except IdentityError as error:
         yield Finding("revocation and members", "bad", str(error))
         return
-    yield Finding("members", "good", ", ".join(sorted(members)) or "none: nobody may ask us")
+    yield Finding("members", "good", ", ".join(sorted(members)) or "none: nobody is allowed to ask us")
 
 
 def _connection(own: Identity, name: str, address: str, contract: Contract | None) -> Iterator[Finding]:
@@ -123,14 +123,14 @@ def _steps(own: Identity, member: Member, address: str) -> Iterator[tuple[str, C
 
 def _advice(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
-        return f"the name does not lead to an address ({error.strerror}): check its spelling, or the DNS"
+        return f"the name has no address ({error.strerror}): check its spelling, or the DNS"
     if isinstance(error, ConnectionRefusedError):
         return "nobody listens there: is the service started, and on that port?"
     if isinstance(error, TimeoutError):
-        return "no answer at all: a firewall may be in between; open the port, or let the peer dial out (peer push)"
+        return "no answer: there may be a firewall in between; open the port, or let the peer dial out (peer push)"
     text = str(error)
     hints = {
-        "Hostname mismatch": "It is another's certificate: the name before '=' must be the one it was issued to.",
+        "Hostname mismatch": "The certificate has another name: the name before '=' must be the one it was issued to.",
         "self-signed": "Both ends need the same authority.pem.",
         "unable to get local issuer": "Both ends need the same authority.pem.",
         "not yet valid": "Is this machine's clock behind?",

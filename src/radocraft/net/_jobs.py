@@ -96,7 +96,7 @@ class Jobs:
             folder = self._own(member, receipt.job)
             answer = _read(folder / "answer.json", Answer)
             if answer is None or answer.sha256 != receipt.sha256:
-                raise NetworkError("This is no receipt for what was sent.")
+                raise NetworkError("This receipt does not match what was sent.")
             if not (folder / "done.json").exists():
                 self._audit.note("received", who=member.name, job=receipt.job, sha256=receipt.sha256)
                 self._metrics.jobs.labels("done").inc()
@@ -106,7 +106,7 @@ class Jobs:
         """Where to put the model that was learned with our answer."""
         folder = self._own(member, job)
         if not (folder / "done.json").exists():
-            raise NetworkError("No model is taken for a job that is not done.")
+            raise NetworkError("A model is accepted only for a job that is done.")
         return Incoming(folder / "model.json", file.size, file.sha256)
 
     def has_model(self, job: str, file: File) -> bool:
@@ -146,10 +146,10 @@ class Jobs:
         folder = self.folder / request.job
         if (folder / "request.json").exists():
             if _asked(folder) != (member.name, request):
-                raise self._turn_away(member, "This job is another's, or was asked for in other words.")
+                raise self._turn_away(member, "This job belongs to somebody else, or the request has changed.")
             return folder
         if self._today(member) >= member.jobs_per_day:
-            raise NetworkError(f"More than {member.jobs_per_day} requests a day. Ask again tomorrow.")
+            raise NetworkError(f"More than {member.jobs_per_day} requests per day. Ask again tomorrow.")
         begun = folder.exists()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (begun and self._audit.knows("request", request.job)):
@@ -170,7 +170,7 @@ class Jobs:
         """The folder of a job this member asked for."""
         folder = self.folder / job
         if not (folder / "request.json").exists() or _asked(folder)[0] != member.name:
-            raise self._turn_away(member, "There is no such job of yours.")
+            raise self._turn_away(member, "You have no such job here.")
         return folder
 
     def _progress(self, folder: Path, request: Request) -> Answer:
@@ -221,7 +221,7 @@ class Jobs:
         job = request.job
         log.error("job %s: %s: %s", job[:12], type(error).__name__, error)
         if isinstance(error, PolicyRefusal):
-            return self._final(folder, _refusal(job, f"its policy keeps it back; its log on job {job[:12]} says why"))
+            return self._final(folder, _refusal(job, f"its policy refuses; its log on job {job[:12]} says why"))
         self._audit.note("failed", job=job, reason=type(error).__name__)
         self._metrics.jobs.labels("failed").inc()
         reason = f"it could not make the {request.kind} ({type(error).__name__}); its log on job {job[:12]} says why"

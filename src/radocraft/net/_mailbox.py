@@ -57,10 +57,10 @@ class Mailbox:
         request = self._request(member)
         self._same(request, delivery.job)
         if delivery.what != request.kind or self._collection.arrived(member.name):
-            raise NetworkError(f"There is no {delivery.what} to come: it has arrived, or was not asked for.")
+            raise NetworkError(f"No {delivery.what} is expected: it has arrived, or was not asked for.")
         answer = self._collection.answer(member.name)
         if answer is None or (answer.state, answer.size, answer.sha256) != ("ready", delivery.size, delivery.sha256):
-            raise NetworkError("This is not the file that was said to be ready.")
+            raise NetworkError("This is not the file that was announced.")
         return Incoming(self._collection.file(member.name), delivery.size, delivery.sha256)
 
     def taken(self, member: Member, delivery: Delivery, incoming: Incoming) -> None:
@@ -74,7 +74,7 @@ class Mailbox:
 
     def _request(self, member: Member) -> Request:
         if member.name not in self._peers:
-            raise NetworkError(f"Nothing is asked of '{member.name}' here.")
+            raise NetworkError(f"There is no request for '{member.name}' here.")
         return self._collection.requests[member.name]
 
     def _assignment(self, member: Member, request: Request) -> Assignment:
@@ -91,4 +91,4 @@ class Mailbox:
     @staticmethod
     def _same(request: Request, job: str) -> None:
         if job != request.job:
-            raise NetworkError("This is not the job that waits for you here.")
+            raise NetworkError("This is not the job that is waiting for you.")

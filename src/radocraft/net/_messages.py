@@ -51,13 +51,13 @@ class Message(Record):
     def decode(cls, text: bytes) -> Self:
         """Read a message; whatever is not one is refused in a sentence."""
         if len(text) > LONGEST:
-            raise NetworkError(f"A message of {len(text):,} bytes came; the longest allowed is {LONGEST:,}.")
+            raise NetworkError(f"A message of {len(text):,} bytes arrived; the longest allowed is {LONGEST:,}.")
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
             places = ", ".join(sorted({".".join(map(str, item["loc"])) or "the whole" for item in error.errors()}))
             raise NetworkError(
-                f"What came is not a {cls.__name__} of version {VERSION} (wrong: {places[:200]}). "
+                f"The message is not a {cls.__name__} of version {VERSION} (wrong: {places[:200]}). "
                 "Both ends need versions of radocraft that understand each other."
             ) from None
 

@@ -25,11 +25,15 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.calls = Counter("radocraft_calls", "Calls, by outcome", ["kind", "outcome"], registry=self._registry)
-        self.turned_away = Counter("radocraft_turned_away", "Calls not let in", ["reason"], registry=self._registry)
-        self.jobs = Counter("radocraft_jobs", "Jobs that came to a state", ["state"], registry=self._registry)
+        self.turned_away = Counter("radocraft_turned_away", "Calls refused", ["reason"], registry=self._registry)
+        self.jobs = Counter("radocraft_jobs", "Jobs by the state they reached", ["state"], registry=self._registry)
         self.sent = Counter("radocraft_sent_bytes", "Bytes of parts and models sent", registry=self._registry)
-        self.received = Counter("radocraft_received_bytes", "Bytes of them received", registry=self._registry)
-        self.expiry = Gauge("radocraft_certificate_days_left", "Until our certificate expires", registry=self._registry)
+        self.received = Counter(
+            "radocraft_received_bytes", "Bytes of parts and models received", registry=self._registry
+        )
+        self.expiry = Gauge(
+            "radocraft_certificate_days_left", "Days until our certificate expires", registry=self._registry
+        )
 
     def page(self) -> bytes:
         """All of it in Prometheus' text format."""

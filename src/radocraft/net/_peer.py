@@ -48,7 +48,7 @@ class PeerHandler:
     def take_in(self, member: Member, delivery: Delivery) -> Incoming:
         """The model of a job."""
         if delivery.what != "model":
-            raise NetworkError("A peer takes models alone.")
+            raise NetworkError("A peer accepts only models.")
         return self._jobs.model(member, delivery.job, File(size=delivery.size, sha256=delivery.sha256))
 
     def taken(self, member: Member, delivery: Delivery, incoming: Incoming) -> None:

@@ -122,8 +122,8 @@ class Service(fl.FlightServerBase):  # type: ignore[misc]
         except RadocraftError as error:
             self._metrics.calls.labels(kind, "failed").inc()
             log.exception("a call failed")
-            raise fl.FlightServerError(f"It could not be done ({type(error).__name__}); our log says more.") from None
+            raise fl.FlightServerError(f"It failed ({type(error).__name__}); our log says more.") from None
         except Exception:
             self._metrics.calls.labels(kind, "failed").inc()
             log.exception("a call failed in an unforeseen way")
-            raise fl.FlightServerError("It could not be done; our log says more.") from None
+            raise fl.FlightServerError("It failed; our log says more.") from None

@@ -74,8 +74,8 @@ def _held(origin: Origin) -> str:
     if origin.gate is None:
         return "not said"
     if not origin.gate.rolled_up:
-        return "nothing: every block was large enough"
-    return f"{origin.gate.rolled_up:,} agreed blocks, too small or empty, left only inside coarser ones"
+        return "nothing; every block was large enough"
+    return f"{origin.gate.rolled_up:,} agreed blocks, too small or empty, left only as part of coarser ones"
 
 
 def _notes(model: Model) -> Element | None:
@@ -112,12 +112,12 @@ def _grouping(model: Model) -> Element:
         f"{rolled:,} of the blocks {'holds' if rolled == 1 else 'hold'} “any” in some shared feature: "
         "a peer had rolled up what was small there."
         if rolled
-        else "No block had to be made coarser."
+        else "No block had to be coarsened."
     )
     return tag(
         "div",
         tag("h3", "Shared features"),
-        tag("p", "What every peer holds, and the codes all agreed on.", class_="muted"),
+        tag("p", "The features that every peer holds, with the agreed codes.", class_="muted"),
         table(("Feature", "Codes"), rows),
         tag("p", words, class_="muted small"),
         class_="card",

@@ -45,7 +45,7 @@ def _losses(model: Model) -> Element:
     rows = [(name, tag("b", f"{loss:.4f}"), plain_bar(loss, largest, kind)) for name, loss, kind in named]
     scale = "in units of the label's variance" if is_number(model) else "1 for a score that is always 0"
     words = (
-        "Nobody knows which rows of the peers belong together: the blocks leave many matchings open. On average, and "
+        "Nobody knows which rows of the peers belong together; the blocks allow many matchings. On average, and "
         f"at worst, over all of them; the loss is the squared one, {scale}."
     )
     return tag(
@@ -62,18 +62,19 @@ def _expectation(model: Model) -> Iterator[Child]:
     worst = max(estimate.outlooks, key=lambda outlook: outlook.caution)
     answer, naive_error = naive(model)
     what = "a root mean square error of " if is_number(model) else "an error of "
-    yield f"On new rows expect {what}"
+    yield f"On new rows, expect {what}"
     yield tag("b", error(model, estimate.error))
-    yield f" and {' '.join(second(estimate))}, if what nobody can see averages out; "
-    yield f"{error(model, worst.error)} and {' '.join(second(worst))} if it is at its worst. "
-    yield f"Always saying {answer} errs {'by' if is_number(model) else 'in'} {error(model, naive_error)}."
+    yield f" and {' '.join(second(estimate))} if what nobody can see averages out, and "
+    yield f"{error(model, worst.error)} and {' '.join(second(worst))} in the worst case. "
+    yield f"Always predicting {answer} errs {'by' if is_number(model) else 'in'} {error(model, naive_error)}."
 
 
 def _counted(model: Model) -> str:
     counted = expected(model)
     return (
-        f"From counts of scores at every peer, which need no normal scores: an error of {error(model, counted.error)} "
-        f"and {' '.join(second(counted))}, if what nobody can see averages out. The probabilities are made to fit them."
+        f"From counts of scores at every peer, without assuming normal scores: an error of "
+        f"{error(model, counted.error)} and {' '.join(second(counted))} if what nobody can see averages out. "
+        "The probabilities are fitted to these counts."
     )
 
 
@@ -122,20 +123,20 @@ def _roc(model: Model) -> Element:
 def _reliability(model: Model) -> Element:
     positive = show(model.classes[1])
     bins = expected(model).reliability
-    points = tuple((one.told, one.true) for one in bins)
-    tips = tuple(f"told {one.told:.0%}, true {one.true:.0%}; {one.share:.1%} of rows" for one in bins)
+    points = tuple((each.told, each.true) for each in bins)
+    tips = tuple(f"predicted {each.told:.0%}, true {each.true:.0%}; {each.share:.1%} of rows" for each in bins)
     chart = line_chart(
-        "Reliability: probabilities told against shares that are true",
-        Axis.share("probability the model tells"),
+        "Reliability: predicted probabilities against true shares",
+        Axis.share("predicted probability"),
         Axis.share(""),
         [_CORNERS, Polyline(points, "main", dots=True, tips=tips)],
     )
-    rows = [(f"{one.told:.1%}", f"{one.true:.1%}", f"{one.share:.1%}") for one in bins]
+    rows = [(f"{each.told:.1%}", f"{each.true:.1%}", f"{each.share:.1%}") for each in bins]
     words = (
-        f"Of the rows told so much, how many are “{positive}”. On the line, probabilities mean what they say. "
+        f"Among rows with this predicted probability, how many are “{positive}”. On the line, probabilities are exact. "
         f"{_from_what(model, plain(float(model.settings.get('caution', 0.0))))}"
     )
-    return figure("Reliability", chart, words, table(("#told", "#true", "#share of rows"), rows))
+    return figure("Reliability", chart, words, table(("#predicted", "#true", "#share of rows"), rows))
 
 
 def _from_what(model: Model, caution: str) -> str:
@@ -149,22 +150,22 @@ def _caution(model: Model) -> Element:
     points = tuple((outlook.caution, outlook.error) for outlook in outlooks)
     tips = tuple(f"at {o.caution:g}: error {error(model, o.error)}, {' '.join(second(o))}" for o in outlooks)
     chart = line_chart(
-        "Error to expect against how bad the unseen is",
-        Axis.over("how bad what nobody can see is", (0.0, 1.0)),
+        "Error to expect against how bad the unseen part is",
+        Axis.over("how bad the unseen part is", (0.0, 1.0)),
         Axis.over("", [0.0, *(o.error for o in outlooks)], plain if is_number(model) else percent),
         [Polyline(points, "main", dots=True, tips=tips)],
     )
     rows = [(f"{o.caution:g}", error(model, o.error), second(o)[1]) for o in outlooks]
-    words = "The error of this model, from what nobody can see averaging out (0) to its being at its worst (1)."
+    words = "The error of this model if what nobody can see averages out (0), up to the worst case (1)."
     return figure(
-        "If the unseen is worse", chart, words, table(("#how bad", "#error", f"#{second(outlooks[0])[0]}"), rows)
+        "If the unseen part is worse", chart, words, table(("#how bad", "#error", f"#{second(outlooks[0])[0]}"), rows)
     )
 
 
 def _compared(model: Model) -> Iterator[Element]:
     held = model.validation
     assert held is not None
-    tried = sorted((one.value, one.loss) for one in held.compared if one.kind == "caution")
+    tried = sorted((each.value, each.loss) for each in held.compared if each.kind == "caution")
     if len(tried) > 1:
         tips = tuple(f"caution {value:g}: loss {loss:.4f}" for value, loss in tried)
         chart = line_chart(
@@ -174,7 +175,7 @@ def _compared(model: Model) -> Iterator[Element]:
             [Polyline(tuple(tried), "main", dots=True, tips=tips)],
         )
         rows = [(f"{value:g}", f"{loss:.4f}") for value, loss in tried]
-        best = min(held.compared, key=lambda one: one.loss)
+        best = min(held.compared, key=lambda each: each.loss)
         chosen = "caution" if best.kind == "caution" else "of the covariance between peers that they show a share of"
         words = f"On {held.rows:,} linked rows. They chose {chosen} {best.value:g}, with a loss of {best.loss:.4f}."
         yield figure("What linked rows say", chart, words, table(("#caution", "#loss"), rows))

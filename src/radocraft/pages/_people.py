@@ -28,7 +28,7 @@ def people(model: Model) -> Section | None:
     cards = [_shares(model), _tests(model)]
     shape = "people" if len(_shown(model)) > 1 else "pair people"
     children.append(tag("div", [card for card in cards if card is not None], class_=shape))
-    return Section("people", "Whom it speaks of", children)
+    return Section("people", "Whom it describes", children)
 
 
 def _words(population: tuple[Seen, ...], noisy: list[str]) -> str:
@@ -37,19 +37,19 @@ def _words(population: tuple[Seen, ...], noisy: list[str]) -> str:
     lacking = f" Without the label, rows do not count in the weights: {silent}." if silent else ""
     if not noisy and all(seen.apart < _SAME for seen in counting):
         return (
-            "All who count saw the same kind of people, block by block, and the model is of them: "
-            f"each block counts with the rows it has there.{lacking}"
+            "All peers that count saw the same kind of people, block by block, and the model describes them: "
+            f"each block counts with its rows.{lacking}"
         )
     shares = listed([f"{seen.peer} for {seen.counts:.0%}" for seen in counting])
     opening = (
-        f"Whether the peers saw the same people cannot be told: {listed(noisy)} added noise to the counts."
+        f"It is not known whether the peers saw the same people: {listed(noisy)} added noise to the counts."
         if noisy
         else "The peers saw different people."
     )
     return (
         f"{opening} A block counts with its rows at each of them, averaged over their columns "
-        f"(the weight u): {shares} of the whole. The model is of that mixture, which is nobody’s own; what it says of "
-        f"the average there need not hold at one peer.{lacking}"
+        f"(the weight u): {shares} of the whole. The model describes that mixture, which is no "
+        f"peer’s own population; what it says about the average there need not hold at one peer.{lacking}"
     )
 
 
@@ -74,8 +74,8 @@ def _shares(model: Model) -> Element:
     ]
     rows.append(["the model", "100%", *(f"{share:.1%}" for share in _model_shares(model, shown)), "", ""])
     words = (
-        "In other blocks: the share of a peer’s rows that would have to be in other blocks for its people to be the "
-        "model’s. Of a peer without the label, in other signatures."
+        "In other blocks: the share of a peer’s rows that would have to be in other blocks for its people to match the "
+        "model’s. For a peer without the label: in other signatures."
     )
     grid = table((*heads, "#In other blocks", ""), rows)
     return tag(
@@ -106,9 +106,9 @@ def _tests(model: Model) -> Element | None:
         for found in model.differences
     ]
     words = (
-        "A signature is a row’s codes of all shared features. "
-        f"G of the two peers’ counts, on its degrees of freedom. Chance gives a p below {CHANCE:g} once in a thousand "
-        "times; then they saw different people, and no sum can repair that."
+        "A signature is the combination of a row’s codes for all shared features. "
+        f"G is the statistic of the two peers’ counts, with its degrees of freedom. By chance p is below {CHANCE:g} "
+        "once in a thousand times. Such peers saw different people, and no sum can repair that."
     )
     return tag(
         "div",

@@ -41,7 +41,7 @@ def review_page(waiting: Pending, form: ReviewForm, nonce: str) -> str:
     part = waiting.content
     besides = [_besides(part)] if part.of_scores else []
     sections = [_leaving(waiting, part), *besides, _cells(part), _decision(form)]
-    foot = [tag("p", "Served by radocraft on this machine alone, from the pending file; nothing has left.")]
+    foot = [tag("p", "Served by radocraft on this machine only, from the pending file. Nothing has left.")]
     return document(f"Review of {part.peer} · radocraft", _head(waiting, part, form), sections, foot, nonce)
 
 
@@ -61,7 +61,7 @@ def _head(waiting: Pending, part: Part, form: ReviewForm) -> Iterator[Child]:
         "p",
         f"Sums of {describe_rows(metadata['rows'], policy['mode'])} rows of “{waiting.line.table}”, "
         f"for the contract “{waiting.line.contract}”. "
-        "Everything below is what the file holds; no row is in it.",
+        "Everything in the file is shown below; it contains no row.",
         class_="lead",
     )
     noise = [(name.capitalize(), *_halves(words)) for name, words in waiting.noise.items()]
@@ -126,7 +126,7 @@ def _budget(waiting: Pending) -> Iterator[Element]:
     yield tag(
         "div",
         tag("h3", "Budget for the life of this table"),
-        tag("p", "It is spent by asking, whether or not the release leaves.", class_="muted"),
+        tag("p", "This is already spent, whether or not the release leaves.", class_="muted"),
         stacked_bar(shares, f"Budget: {label}", _SHADES),
         tag("ul", legend, class_="legend"),
         tag("p", f"Before: {before.spent}. With this release: {after.spent}. Remains: {after.remains}."),
@@ -149,7 +149,7 @@ def _besides(part: Part) -> Section:
     told, centre, unit = part.score_tables(), part.metadata["centre"][0], part.metadata["scale"][0]
     words = (
         f"A row’s score is the log-odds that the model of {part.peer} gives it, centred at {plain(round(centre, 3))} "
-        f"and divided by {plain(unit)}; its distance is from the mean score of the row’s cell. The epsilon speaks of "
+        f"and divided by {plain(unit)}; its distance is from the mean score of the row’s cell. The epsilon covers "
         "these sums, given the model: a row that it was fitted on also moved the scores of other rows, which no "
         "epsilon counts."
     )

@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         """The page, the part, or the way in."""
         where = urlsplit(self.path)
         if not self._at_home():
-            return self._forbid("This page answers on this machine only.")
+            return self._forbid("This page can only be opened on this machine.")
         if where.path == "/" and (token := parse_qs(where.query).get("token")):
             return self._let_in(token[0])
         if not self._known():
@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._show(ReviewForm(self.server.review.secret))
         if where.path == "/part.parquet":
             return self._send_part()
-        return self._close("There is nothing here", "Go back to the review.", HTTPStatus.NOT_FOUND)
+        return self._close("Page not found", "Go back to the review.", HTTPStatus.NOT_FOUND)
 
     def do_POST(self) -> None:
         """A decision."""
@@ -153,9 +153,11 @@ class _Handler(BaseHTTPRequestHandler):
         except RadocraftError as error:
             return self._show(replace(form, problem=str(error)), HTTPStatus.CONFLICT)
         if conclusion.part is not None:
-            self._close("Approved", f"The part was written to {conclusion.part} and may leave. The ledger has it.")
+            self._close(
+                "Approved", f"The part was written to {conclusion.part} and may leave. The ledger has recorded it."
+            )
         else:
-            self._close("Refused", "Nothing left, and nothing will. The ledger has it.")
+            self._close("Refused", "Nothing left, and nothing will. The ledger has recorded it.")
         return review.stop()
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -125,7 +125,7 @@ def _card(model: Model, ours: list[Coefficient], score: LabelScore, largest: flo
     held = model.contract.peers[title].features if title in model.peers else {}
     curves = sorted(name for name, feature in held.items() if isinstance(feature, Spline))
     more = [f"{len(moving) - _TOP:,} more in the table below."] if len(moving) > _TOP else []
-    more += [] if moving or curves else ["Nothing here moves the score."]
+    more += [] if moving or curves else ["No column moves the score."]
     more += [f"As curves below: {', '.join(curves)}."] if curves else []
     return tag(
         "div",

@@ -80,7 +80,7 @@ def check_agreed(metadata: dict[str, Any], names: list[str], contract: Contract)
     if (public := contract.peers[peer].public_key) is not None:
         check_signature(metadata["hash"], metadata.get("signature"), public, peer)
     if metadata["contract"] != contract.name:
-        raise broken(peer, "it calls the contract by another name")
+        raise broken(peer, "it has another name for the contract")
     columns = summed_columns(contract, peer)
     if metadata["columns"] != [column.name for column in columns]:
         raise broken(peer, "its private columns are not the contract's")
@@ -113,7 +113,7 @@ def check_keys(codes: Ints, labels: Ints, contract: Contract, peer: str) -> None
     """Codes known up to a last one, then "any"; labels that the peer's rows can have; each cell once."""
     rolled = codes == ROLLED
     if (rolled[:, :-1] & ~rolled[:, 1:]).any():
-        raise broken(peer, "a cell tells a code after one that it does not tell")
+        raise broken(peer, "a cell has a code after one that is rolled up")
     if not contract.labelled(peer) and (labels == ANY_LABEL).any() and (labels != ANY_LABEL).any():
         raise broken(peer, "some of its cells have a label and some have none")
     keys = np.column_stack([codes, labels])

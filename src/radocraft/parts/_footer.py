@@ -63,7 +63,7 @@ def opened(path: str | Path | IO[bytes], name: str) -> Iterator[Opened]:
             yield Opened(file, text)
     except _UNREADABLE as error:
         raise FileError(
-            f"'{name}' is not a readable part: it is cut short or something else. Ask the peer for it again."
+            f"'{name}' is not a readable part: it is truncated, or another kind of file. Ask the peer for it again."
         ) from error
     finally:
         if source is not path:
@@ -72,9 +72,7 @@ def opened(path: str | Path | IO[bytes], name: str) -> Iterator[Opened]:
 
 def refused(name: str, why: str) -> FileError:
     """The error for a part that nobody's radocraft has written."""
-    return FileError(
-        f"'{name}' is refused: {why}. No part that radocraft writes is like that. Ask the peer for it again."
-    )
+    return FileError(f"'{name}' is refused: {why}. radocraft never writes such a part. Ask the peer for it again.")
 
 
 def _regular_file(path: str | Path, name: str) -> IO[bytes]:
@@ -118,7 +116,7 @@ def _text(footer: Struct, name: str) -> bytes:
         raise refused(name, "it has further metadata")
     text = pairs[0].get(2) if isinstance(pairs[0], dict) else None
     if not isinstance(text, bytes) or len(text) > _METADATA:
-        raise refused(name, "its metadata is no text, or far too much")
+        raise refused(name, "its metadata is not text, or far too large")
     return text
 
 
@@ -151,7 +149,7 @@ def _unpacked(source: IO[bytes], chunk: Value, rows: int, name: str) -> int:
         raise refused(name, "a column is in another file")
     codec, values, packed, at = numbers(column, 4, 5, 7, 9)
     if codec != _ZSTD or any(encoding not in _ENCODINGS for encoding in items(column, 2)):
-        raise refused(name, "it is packed in another way")
+        raise refused(name, "it uses another compression")
     if values != rows:
         raise refused(name, "the sizes in its footer contradict each other")
     (words,) = numbers(column, 11) if 11 in column else (0,)

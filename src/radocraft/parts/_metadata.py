@@ -175,9 +175,9 @@ def check_fields(metadata: dict[str, Any]) -> str | None:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         place = ".".join(str(step)[:40] for step in first["loc"] if not isinstance(step, int))
-        return f"its metadata has a '{ascii(place)[1:-1]}' that cannot be ({first['msg']})"
+        return f"its metadata has a '{ascii(place)[1:-1]}' that is invalid ({first['msg']})"
     if not len(checked.columns) == len(checked.centre) == len(checked.scale):
-        return "its metadata has not one centre and one scale for each column"
+        return "its metadata does not have one centre and one scale per column"
     exact, levels = checked.policy.mode == "exact", checked.levels
     if exact == any((levels.rows, levels.sums, levels.hidden, levels.moments)):
         return "its metadata contradicts itself about the noise"

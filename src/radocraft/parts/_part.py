@@ -259,7 +259,7 @@ class Part:
         headless = self.metadata["policy"]["mode"] == "noise" and self.metadata["ledger"] is None
         if self._stays or headless or not (self._ledger is None or self._ledger.lets_out(self.metadata["hash"])):
             raise PolicyRefusal(
-                "This part was made to stay in memory: no ledger has a line of it. To have it as a file give "
+                "This part was made to stay in memory and is in no ledger. To have it as a file give "
                 "`radocraft.share` an output, or use `radocraft craft`."
             )
 
@@ -350,7 +350,7 @@ def _check(file: Opened, columns: Iterable[tuple[str, pa.ChunkedArray]], name: s
         for column, values in columns:
             wrong.append(check_column(column, values))
             if column == "rows" and metadata.get("rows") != pc.sum(values).as_py():
-                wrong.append("the rows of its cells are not as many as it says in all")
+                wrong.append("the rows of its cells do not add up to its total")
             yield column, values
 
     if _hash(looked_at(), metadata) != metadata.get("hash"):

@@ -118,7 +118,7 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
     given = metadata["scores"]
     by_label = given["counts"], given["histogram"], given["groups"], given["levels"]["groups"]
     if any({*numbers} != {*names.values()} for numbers in by_label):
-        raise broken(peer, "its counts, histograms or groups are not one for each label")
+        raise broken(peer, "it does not have counts, histograms and groups for each label")
     sums, spreads = matrix_of(table, [f"sum:{column}" for column in score_columns(name)]).T
     levels = metadata["levels"]
     cells = ScoreCells(
@@ -207,7 +207,7 @@ def _check_sums(peer: str, most: Floats, sums: tuple[Floats, Floats], noise: tup
     if (np.abs(scores) > CLIP_SUM * most + _SDS * noise[0]).any():
         raise broken(peer, "a sum of scores is larger than so many rows can have")
     if (spreads < -_SDS * noise[1]).any() or (spreads > CLIP_SPREAD * most + _SDS * noise[1]).any():
-        raise broken(peer, "its scores scatter less than nothing, or more than they can")
+        raise broken(peer, "the variance of its scores is negative or impossibly large")
 
 
 def _check_groups(cells: ScoreCells, contract: Contract) -> None:

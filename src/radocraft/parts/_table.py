@@ -117,5 +117,5 @@ def _places(table: pa.Table, name: str, among: Iterable[str], peer: str) -> Ints
     column = table.column(name).unify_dictionaries().combine_chunks()
     places = pc.index_in(column.dictionary, pa.array([*among], pa.string())).take(column.indices)
     if places.null_count:
-        raise broken(peer, f"its column '{name}' holds a word that the contract does not know")
+        raise broken(peer, f"its column '{name}' contains a code that is not in the contract")
     return np.asarray(places.to_numpy(), dtype=np.int64)

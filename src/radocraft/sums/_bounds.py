@@ -67,7 +67,7 @@ class Bounds:
         """Refuse to add tallies where persons are bounded: somebody may be in both, with more rows than may enter."""
         if self.person is not None:
             raise PolicyRefusal(
-                f'Rows cannot be added to an earlier tally under `unit = "person"`: whoever is in both would count '
+                f'Rows cannot be added to an earlier tally under `unit = "person"`: a person in both would count '
                 f"with more than {self.rows_per_person:,} of the rows by '{self.person}'. Craft all rows at once."
             )
 
@@ -116,7 +116,7 @@ class Steps:
         low, high = centre - top / factor, centre + top / factor
         if not all(map(math.isfinite, (low * factor + shift, high * factor + shift, factor))):
             raise NotFinite(
-                f"A centre of {centre:g} and a scale of {scale:g} cannot be reckoned with in double precision. "
+                f"A centre of {centre:g} and a scale of {scale:g} cannot be handled in double precision. "
                 "Agree on others in the contract."
             )
         while math.floor(high * factor + shift) > top:

@@ -98,11 +98,11 @@ class Piece:
         for at, piece in enumerate(coming):
             if any(piece.meets(other) for other in coming[:at]):
                 raise AlreadyIn(
-                    f"Rows of '{piece.name}' are given twice, and would count twice. "
-                    "Give every file once, and leave empty ones out."
+                    f"Rows of '{piece.name}' are given twice and would count twice. "
+                    "Give every file once, and leave out empty ones."
                 )
             if any(piece.meets(other) for other in known):
                 raise AlreadyIn(
-                    f"Rows of '{piece.name}' are in the tally already, and would count twice. "
+                    f"Rows of '{piece.name}' are already in the tally and would count twice. "
                     "Add only new files, or name the new rows by a range (--rows COLUMN LOW HIGH)."
                 )

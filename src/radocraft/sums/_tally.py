@@ -137,11 +137,17 @@ class Tally:
 
     def _check_alike(self, other: Tally) -> None:
         if self.fingerprint != other.fingerprint:
-            raise ContractMismatch("The two tallies were crafted under different contracts; craft both anew under one.")
+            raise ContractMismatch(
+                "The two tallies were crafted under different contracts; craft both again under the same contract."
+            )
         if self.peer != other.peer:
-            raise ContractMismatch(f"The tallies are of two peers, '{self.peer}' and '{other.peer}'; they do not add.")
+            raise ContractMismatch(
+                f"The tallies are of two peers, '{self.peer}' and '{other.peer}'; they cannot be added."
+            )
         if self.bounds != other.bounds:
-            raise ContractMismatch("The two tallies have different bounds on rows; craft both anew with the same.")
+            raise ContractMismatch(
+                "The two tallies have different bounds on rows; craft both again with the same bounds."
+            )
         if self.bounds is not None:
             self.bounds.check_adding()
         moved = not (np.array_equal(self.origin, other.origin) and np.array_equal(self.unit, other.unit))
@@ -208,10 +214,10 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise FileError(f"Cannot read the tally '{path}': {error.strerror}. Check the path.") from error
     except Exception as error:  # NumPy reads headers with Python's own parser, and raises all that one can
         raise FileError(
-            f"'{path}' is not a readable tally: it is cut short or something else. Craft it anew."
+            f"'{path}' is not a readable tally: it is truncated, or another kind of file. Craft it again."
         ) from error
     if not whole:
-        raise Tampered(f"What '{path}' holds does not match its hash: it was changed or damaged. Craft it anew.")
+        raise Tampered(f"The content of '{path}' does not match its hash: it was changed or damaged. Craft it anew.")
     return json.loads(text), arrays
 
 

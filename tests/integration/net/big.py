@@ -58,7 +58,7 @@ def big_part(contract: Contract, peer: str = "bank") -> Part:
 
 @dataclass(frozen=True)
 class Ready:
-    """Hands out a part that is there already."""
+    """Hands out a part that already exists."""
 
     contract: Contract
     part: Part

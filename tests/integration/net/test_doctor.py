@@ -70,7 +70,7 @@ def test_wrong_name_port_and_host(world: World, run) -> None:  # type: ignore[no
         told = run("doctor", "-i", world.folder / "collector", "--to", f"insurer={bank.address}")
         assert (told.code, "the name before '='" in " ".join(told.out.split())) == (1, True)
     assert "nobody listens" in found(world, bank.address)["port"]
-    assert "does not lead to an address" in found(world, "no-such-host.invalid:8815")["address"]
+    assert "the name has no address" in found(world, "no-such-host.invalid:8815")["address"]
     assert "HOST:PORT" in found(world, "bank")["address"]
 
 

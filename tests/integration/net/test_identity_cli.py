@@ -59,7 +59,7 @@ def test_mistakes_say_what_to_do(authority: Path, run) -> None:  # type: ignore[
     wrong = {
         "not empty": ("init", authority),
         "lower-case letters": ("issue", authority, "Bank Nord", "-o", authority.parent / "x"),
-        "is there already": ("issue", authority, "shop", "-o", shop),
+        "already exists": ("issue", authority, "shop", "-o", shop),
         "is the identity of 'shop'": ("issue", authority, "bank", "-o", shop, "--force"),
         "never issued": ("revoke", authority, "nobody"),
         "not the folder of an authority": ("issue", bank, "x", "-o", authority.parent / "x"),

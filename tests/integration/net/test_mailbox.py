@@ -185,7 +185,7 @@ def test_noise_and_a_hundred_half_open_connections(world: World, collector: Coll
 
 
 def test_who_was_not_asked_is_not_let_in(world: World, collector: Collector) -> None:
-    with call(world, collector, "insurer") as insurer, pytest.raises(IdentityError, match="not among those"):
+    with call(world, collector, "insurer") as insurer, pytest.raises(IdentityError, match="not in our members"):
         insurer.act("ask", Nothing(), Assignment)
 
 

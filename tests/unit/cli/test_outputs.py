@@ -101,7 +101,7 @@ def test_no_command_writes_over_what_it_reads(folder, run, name):
         os.link(folder / read, folder / "hard")
         for output in (read, f"./folder/../{read}", "soft", "hard"):
             code, said = run(*words, "-o", output, "--force")
-            assert (code, "read by this command" in said) == (1, True), said
+            assert (code, "is an input of this command" in said) == (1, True), said
             assert (folder / read).read_bytes() == before
         (folder / "soft").unlink()
         (folder / "hard").unlink()
@@ -111,7 +111,7 @@ def test_no_command_writes_over_what_it_reads(folder, run, name):
 def test_nor_by_any_other_option(folder, run, option):
     before = (folder / "bank.csv").read_bytes()
     code, said = run(*CRAFT, "-o", "x", option, "bank.csv", "--force")
-    assert (code, "read by this command" in said) == (1, True), said
+    assert (code, "is an input of this command" in said) == (1, True), said
     assert (folder / "bank.csv").read_bytes() == before
     code, said = run(*CRAFT, "-o", "x", option, "x")
     assert (code, "Two outputs" in said) == (1, True), said
@@ -121,10 +121,10 @@ def test_nor_by_any_other_option(folder, run, option):
 def test_another_file_is_written_over_with_force_alone(folder, run, name):
     (folder / "mine").write_text("as I wrote it")
     code, said = run(*WRITING[name][0], "-o", "mine")
-    assert (code, "is there already" in said, "--force" in said) == (1, True, True), said
+    assert (code, "already exists" in said, "--force" in said) == (1, True, True), said
     assert (folder / "mine").read_text() == "as I wrote it"
     code, said = run(*WRITING[name][0], "-o", "mine", "--force")
-    assert "is there already" not in said
+    assert "already exists" not in said
 
 
 def test_with_force_the_file_is_replaced(folder, run):
@@ -142,7 +142,7 @@ def test_a_part_is_written_onto_itself_and_onto_nothing_else(folder, run):
     for more in (["-o", "p"], ["-o", "q", "--tally", "sums"], ["-o", "people.csv"], ["-o", "bank.ledger"]):
         code, said = run(*CRAFT, *more)
         assert code == 1, said
-        assert "is there already" in said or "Two outputs" in said
+        assert "already exists" in said or "Two outputs" in said
     assert (part, sums, ledger) == tuple(Path(name).read_bytes() for name in ("p", "sums", "bank.ledger"))
     assert run(*CRAFT, "-o", "p", "--tally", "sums", "--force")[0] == 0
     assert Path("p").read_bytes() != part
@@ -157,10 +157,10 @@ def test_what_waits_for_review_is_written_onto_itself_and_onto_nothing_else(fold
     waiting, ledger = Path("p.pending").read_bytes(), Path("bank.ledger").read_bytes()
     Path("bank.csv").write_text("".join(Path("bank.csv").read_text().splitlines(keepends=True)[:-100]))
     code, said = run(*craft, "-o", "p")
-    assert (code, "'p.pending' is there already" in said) == (1, True), said
+    assert (code, "'p.pending' already exists" in said) == (1, True), said
     approve = ["review", "p.pending", "--approve", "--reason", "agreed"]
     code, said = run(*approve, "-o", "people.csv")
-    assert (code, "'people.csv' is there already" in said) == (1, True), said
+    assert (code, "'people.csv' already exists" in said) == (1, True), said
     assert (waiting, ledger) == (Path("p.pending").read_bytes(), Path("bank.ledger").read_bytes())
     assert run(*approve)[0] == 0
     assert Path("people.csv").read_text().startswith('"')
@@ -169,7 +169,7 @@ def test_what_waits_for_review_is_written_onto_itself_and_onto_nothing_else(fold
 def test_an_example_is_not_written_over_what_somebody_changed(folder, run):
     Path("contract.toml").write_text("as I wrote it")
     code, said = run("example", ".")
-    assert (code, "is there already" in said) == (1, True), said
+    assert (code, "already exists" in said) == (1, True), said
     assert Path("contract.toml").read_text() == "as I wrote it"
     assert run("example", ".", "--force")[0] == 0
 
@@ -181,7 +181,7 @@ def test_counts_are_written_onto_themselves_and_onto_nothing_else(folder, run):
     count = ["count", "model.json", "bank.csv", "-p", "bank"]
     assert [run(*count, "-o", "counts")[0] for _ in range(2)] == [0, 0]
     code, said = run(*count, "-o", "people.csv")
-    assert (code, "is there already" in said) == (1, True), said
+    assert (code, "already exists" in said) == (1, True), said
 
 
 def test_an_identity_is_not_issued_over_another(folder, run):
@@ -190,7 +190,7 @@ def test_an_identity_is_not_issued_over_another(folder, run):
     assert run(*issue)[0] == 0
     key = Path("bank/key.pem").read_bytes()
     code, said = run(*issue)
-    assert (code, "is there already" in said) == (1, True), said
+    assert (code, "already exists" in said) == (1, True), said
     assert Path("bank/key.pem").read_bytes() == key
 
 

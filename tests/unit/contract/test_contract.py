@@ -114,15 +114,15 @@ def test_every_mistake_comes_at_once_with_its_line_and_its_remedy(tmp_path):
         "label (line 2)": "the same value",
         "shared[0] (line 7)": "`categories` is empty",
         "shared[1] (line 11)": "rising order",
-        "shared[2].edge (line 17)": "no such key",
+        "shared[2].edge (line 17)": "no such entry",
         "shared[2].name (line 16)": "'age' is already a shared feature",
         "peers.bank.features.income (line 20)": "both `centre` and `scale`",
         "peers.bank.features.balance.scale (line 21)": "greater than 0",
         "peers.bank.features.bad (line 22)": "'bad' is already the label",
-        "peers.bank.features.job (line 23)": "its kind is not said",
-        'peers."the shop".features.income (line 26)': "'income' is something else at another peer",
+        "peers.bank.features.job (line 23)": "its kind is missing",
+        'peers."the shop".features.income (line 26)': "'income' is a different feature at another peer",
         'peers."the shop".features.visits.categories[1] (line 27)': "must be text, a finite number, true or false",
-        'peers."the shop".columns.agee (line 30)': "'agee' is no feature of the shop",
+        'peers."the shop".columns.agee (line 30)': "'agee' is not a feature of the shop",
     }
     assert mistakes.keys() == told.keys()
     for place, problem in told.items():
@@ -169,7 +169,7 @@ def test_every_mistake_comes_at_once_with_its_line_and_its_remedy(tmp_path):
         (("[label]", "intercept = 3\n[label]"), "intercept (line 4)", "contract new"),
         (('positive = "yes"', 'positive = "no"'), "label (line 4)", "two different ones"),
         (('positive = "yes"', "positive = nan"), "label.positive (line 6)", "finite"),
-        (("[label]", "[label"), "the file", "mend the syntax"),
+        (("[label]", "[label"), "the file", "fix the syntax"),
     ],
 )
 def test_a_single_mistake_is_told_with_its_place_and_remedy(tmp_path, change, place, remedy):
@@ -197,7 +197,7 @@ def test_a_good_contract_has_no_mistakes(tmp_path):
     ("content", "said"),
     [
         (None, r"Cannot read the contract '.*': No such file or directory\. Check"),
-        (b"\xff\xfe name", "not text in UTF-8"),
+        (b"\xff\xfe name", "not UTF-8 text"),
     ],
 )
 def test_a_contract_that_cannot_be_read(tmp_path, content, said):

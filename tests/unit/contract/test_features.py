@@ -72,7 +72,7 @@ def test_a_contract_of_columns_has_no_scores_and_no_key():
     contract = example_peers(rows=10)[0]
     assert not contract.of_scores
     assert contract.key is None
-    with pytest.raises(ContractError, match=r"'bank' has no score but columns.*contract new"):
+    with pytest.raises(ContractError, match=r"'bank' has columns and no score.*contract new"):
         contract.score_of("bank")
     with pytest.raises(ContractError, match="no peer 'nobody'"):
         contract.score_of("nobody")
@@ -148,8 +148,8 @@ MISTAKES = {
     "two scores of one peer": (
         (INSURER_SCORE, f'{INSURER_SCORE}\nmore = "score"'),
         "peers.insurer.features.more (line 23)",
-        "has a score already, 'insurer_score'",
-        "leave one",
+        "already has a score, 'insurer_score'",
+        "keep one",
     ),
     "one name for two scores": (
         (INSURER_SCORE, 'bank_score = "score"'),
@@ -203,8 +203,8 @@ MISTAKES = {
     "two keys": (
         ("[peers.bank.f", '[[key]]\nname = "born"\nday_of_year = true\n[peers.bank.f'),
         "key[0] (line 13)",
-        "one key only",
-        "leave the best",
+        "only one key is allowed",
+        "keep the best one",
     ),
     "a key that is no list": (("[[key]]", "[key]"), "key[0] (line 13)", "must be a list", "`[[key]]`"),
     "a key without a name": (('name = "phone"\n', ""), "key[0].name (line 13)", "missing", "add it"),
@@ -230,7 +230,12 @@ MISTAKES = {
     ),
     "a key of no way": ((f'hash = 365\nsecret = "{SECRET}"', ""), "key[0] (line 13)", "exactly one of", "`hash`"),
     "a key of two ways": (("hash = 365", "hash = 365\nday_of_year = true"), "key[0] (line 13)", "exactly one of", ""),
-    "an unknown way": (("hash = 365", "hash = 365\nmonth = true"), "key[0].month (line 16)", "no such key", "spelling"),
+    "an unknown way": (
+        ("hash = 365", "hash = 365\nmonth = true"),
+        "key[0].month (line 16)",
+        "no such entry",
+        "spelling",
+    ),
     "a hash without a secret": ((f'secret = "{SECRET}"', ""), "key[0] (line 13)", "go together", "sha256sum"),
     "a secret without a hash": (("hash = 365", "day_of_year = true"), "key[0] (line 13)", "go together", ""),
     "the secret itself": ((SECRET, "hunter2"), "key[0].secret (line 16)", "64 hexadecimal digits", "not the secret"),
@@ -241,8 +246,8 @@ MISTAKES = {
     "too many digits": ((KEY, 'name = "phone"\nlast_digits = 4'), "key[0].last_digits (line 15)", "equal to 3", ""),
     "whether as digits": ((KEY, 'name = "phone"\nlast_digits = true'), "key[0].last_digits (line 15)", "a whole", ""),
     "edges that fall": ((KEY, 'name = "phone"\nedges = [3, 2]'), "key[0] (line 13)", "in rising order", ""),
-    "one edge": ((KEY, 'name = "phone"\nedges = [3]'), "key[0] (line 13)", "3 values or more", "hundreds"),
-    "no edges": ((KEY, 'name = "phone"\nedges = []'), "key[0] (line 13)", "3 values or more", "hundreds"),
+    "one edge": ((KEY, 'name = "phone"\nedges = [3]'), "key[0] (line 13)", "3 values or more", "a few hundred"),
+    "no edges": ((KEY, 'name = "phone"\nedges = []'), "key[0] (line 13)", "3 values or more", "a few hundred"),
     "two categories": ((KEY, 'name = "phone"\ncategories = [1, 2]'), "key[0] (line 13)", "3 values or more", "best"),
     "a category twice": ((KEY, 'name = "phone"\ncategories = [1, 2, 1.0]'), "key[0] (line 13)", "listed twice", ""),
 }
@@ -300,7 +305,7 @@ u = "numeric"
         (
             Key(name="k", hash=365, secret=SECRET),
             365,
-            f"dealt to 365 values by a keyed hash (secret file {SECRET[:16]})",
+            f"mapped to 365 values by a keyed hash (secret file {SECRET[:16]})",
         ),
     ],
 )
@@ -314,10 +319,10 @@ def test_a_key_has_values_and_words(key, values, words):
 def test_words_say_what_each_peer_fits_and_that_it_stays():
     words = describe_contract(Contract.parse(GOOD))
     assert "bank_score: the score of a linear model on income, job and the shared features" in words
-    assert "(3 folds, the rows of one person in one of them)" in words
+    assert "(3 folds, all rows of one person in the same fold)" in words
     assert "insurer_score: the score of boosted trees on all its columns" in words
-    assert "shop_score: its column old_risk, scores of a model it has already, calibrated in 5 folds" in words
-    assert "Key: phone (insurer calls it mobile), dealt to 365 values" in words
+    assert "shop_score: its column old_risk, scores of an existing model, calibrated in 5 folds" in words
+    assert "Key: phone (insurer calls it mobile), mapped to 365 values" in words
     assert "Each peer's model stays at the peer." in words
     assert "intercept" not in words
 

@@ -50,7 +50,7 @@ def test_b_splines_between_the_knots_and_straight_beyond(knots: list[float], val
         (("knots = 4", "knots = 1"), "knots"),
         (('of = ["n", "s"]', 'of = ["n", "nobody"]'), "'nobody' cannot be multiplied"),
         (('of = ["n", "s"]', 'of = ["n", "n_by_flag"]'), "'n_by_flag' cannot be multiplied"),
-        (('of = ["n", "s"]', 'of = ["n", "n"]'), "says nothing new"),
+        (('of = ["n", "s"]', 'of = ["n", "n"]'), "adds nothing new"),
     ],
 )
 def test_odd_curves_and_products_are_refused(change: tuple[str, str], words: str) -> None:

@@ -110,7 +110,7 @@ def test_what_cannot_be_learned_from_is_refused() -> None:
     contract, parts = Contract.parse(CONTRACT), scored_parts(1000)
     with pytest.raises(LearnError, match="at least two"):
         rc.learn(parts[:1], contract)
-    with pytest.raises(LearnError, match="Two parts are of the same peer"):
+    with pytest.raises(LearnError, match="Two parts come from the same peer"):
         rc.learn([parts[0], parts[0]], contract)
     for method in ("matching", "drl"):
         with pytest.raises(LearnError, match=f"The method '{method}' is for contracts of columns"):

@@ -73,7 +73,7 @@ def test_what_does_not_fit_together_is_refused(learned):
     model, tables = learned
     one, two = counts_of(model, tables, rc.Policy())
     for given in ([one], [one, one], [one, two, two]):
-        with pytest.raises(LearnError, match="each peer"):
+        with pytest.raises(LearnError, match="per peer"):
             rc.recalibrate(model, given)
     with pytest.raises(ContractMismatch, match="another model"):
         rc.recalibrate(model, [one, two.model_copy(update={"model": "0" * 64})])

@@ -14,7 +14,7 @@ def test_unrelated_scores_have_nearly_the_weights_of_bayes_rule() -> None:
 def test_related_scores_say_part_of_it_twice() -> None:
     model = scored_model(rows=20_000, related=0.5)
     assert sum(model.full.weights) < 1.8
-    assert "part of what one peer says another has said already" in weights_in_words(model)
+    assert "part of what one peer says, another has already said" in weights_in_words(model)
 
 
 def test_absences_are_the_others_models_less_this_one() -> None:

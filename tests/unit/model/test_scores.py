@@ -74,10 +74,10 @@ def test_the_file_is_the_model(model: ScoreModel, tmp_path: Path) -> None:
     ("change", "words"),
     [
         (lambda tree: tree["heads"].append(tree["heads"][0]), "two formulas for the same peers"),
-        (lambda tree: tree["heads"][-1]["weights"].pop(), "a formula is odd"),
+        (lambda tree: tree["heads"][-1]["weights"].pop(), "a formula is malformed"),
         (lambda tree: tree["heads"].pop(), "its formulas are not of its peers"),
-        (lambda tree: tree["signatures"].pop(), "lacks a signature's log-odds"),
-        (lambda tree: tree["relation"]["error"].pop(), "its relation is odd"),
+        (lambda tree: tree["signatures"].pop(), "the log-odds of a signature are missing"),
+        (lambda tree: tree["relation"]["error"].pop(), "its relation is malformed"),
         (lambda tree: tree["outlook"]["alone"].pop("bank"), "its outlook is of others"),
         (lambda tree: tree.update(signatures=[1e999] * 4), "not finite"),
         (lambda tree: tree.update(head="guessed"), "'fitted' or 'average'"),

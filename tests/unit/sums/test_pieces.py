@@ -40,7 +40,7 @@ def test_the_next_day_is_added_and_the_same_day_is_refused(tmp_path: Path) -> No
     same(tally, craft(tmp_path, CONTRACT, "bank"))
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "other name.parquet").write_bytes((tmp_path / "1.parquet").read_bytes())
-    with pytest.raises(AlreadyIn, match=r"'other name\.parquet' are in the tally already"):
+    with pytest.raises(AlreadyIn, match=r"'other name\.parquet' are already in the tally"):
         craft(tmp_path / "copy", CONTRACT, "bank", onto=tally)
     with pytest.raises(AlreadyIn):
         tally + craft(tmp_path / "2.parquet", CONTRACT, "bank")
