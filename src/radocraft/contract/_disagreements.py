@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from radocraft.contract._features import ANY, Categorical, Interact, Score
+from radocraft.contract._features import ANY, Categorical, Interact, Score, Spline
 from radocraft.contract._labels import Number
 from radocraft.contract._mistakes import Mistake, place
 
 if TYPE_CHECKING:
     from radocraft.contract._contract import Contract
 
+MOST_COLUMNS = 1_500
+"""Of one peer; Postgres has no more in one answer, and the products of all pairs take 150 MB by then."""
+
 
 def disagreements(contract: Contract, text: str) -> list[Mistake]:
     """Entries that do not go together, each with its place in the file's ``text``."""
     found = [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract), *_odd_folds(contract, text)]
+    found += _too_wide(contract, text) if not found else []
     return [*found, *(_odd_scores(contract, text) if contract.of_scores else _odd_key(contract, text))]
 
 
@@ -81,6 +85,35 @@ def _odd_products(contract: Contract) -> list[Mistake]:
                 remedy = f"take two different features, at least one of them {peer}'s"
                 mistakes.append(Mistake(place, "this product adds nothing new", remedy))
     return mistakes
+
+
+def _too_wide(contract: Contract, text: str) -> list[Mistake]:
+    """Products of all pairs of a peer's columns are summed, so thousands of columns are gigabytes for nothing."""
+    mistakes = []
+    for peer in contract.peers:
+        widths = {name: _width(contract, peer, name) for name in contract.peers[peer].features}
+        if (count := sum(widths.values())) <= MOST_COLUMNS:
+            continue
+        widest = max(widths, key=lambda name: widths[name])
+        problem = f"{peer} would have {count:,} columns in the model, {widths[widest]:,} of them of '{widest}'"
+        remedy = (
+            f"agree on at most {MOST_COLUMNS:,}: name fewer categories (the frequent ones; all others are unseen), or "
+            'give each peer one feature of kind "score", whose model uses such columns as they are'
+        )
+        mistakes.append(Mistake(place(["peers", peer, "features", widest], text), problem, remedy))
+    return mistakes
+
+
+def _width(contract: Contract, peer: str, name: str) -> int:
+    """How many columns of the model a feature has."""
+    feature = contract.peers[peer].features.get(name)
+    if isinstance(feature, Interact):
+        return _width(contract, peer, feature.of[0]) * _width(contract, peer, feature.of[1])
+    if isinstance(feature, Categorical):
+        return len(feature.codes)
+    if isinstance(feature, Spline):
+        return feature.width
+    return 1 if feature is not None else next(len(s.encoded) for s in contract.shared if s.name == name)
 
 
 def _columns_twice(contract: Contract) -> list[Mistake]:

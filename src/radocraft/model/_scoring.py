@@ -150,6 +150,6 @@ class Averages:
 def _score_of(view: View, model: Model, batch: pa.RecordBatch) -> Floats:
     """What shared features and the private features that are there contribute."""
     coefficients = [c for peer in view.readers for c in model.of_peer(peer)]
-    offsets = view.values(batch) - np.array([c.centre for c in coefficients])
-    private = np.nan_to_num(offsets, nan=0.0) @ model.stacked([c.raw for c in coefficients])
+    centre = np.array([c.centre for c in coefficients])
+    private = view.weighted(batch, centre, model.stacked([c.raw for c in coefficients]))
     return np.asarray(model.contract.encode_shared(view.codes(batch)) @ model.shared_weights + private)

@@ -96,7 +96,7 @@ def count_scores(source: Source, model: Model, peer: str, policy: Policy) -> Cou
         block = locate(model.block_codes, labels, codes, label)
         kept = (block >= 0) & (turns.of(batch.column("keep_0")) if keep else True)
         with np.errstate(all="ignore"):  # whoever made the model must not learn whether some row overflows
-            score = np.nan_to_num(view.values(batch) - centre, nan=0.0) @ weights
+            score = view.weighted(batch, centre, weights)
             if peer == model.peers[0]:
                 score = score + number(model.intercept) + model.contract.encode_shared(codes) @ model.shared_weights
             away = np.nan_to_num(np.floor((score[kept] - means[block[kept]]) / step), nan=0.0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from radocraft.arrays import Floats, Ints, dense
-from radocraft.contract import Constants, Contract, Kind, Number, private_columns
+from radocraft.contract import Categorical, Constants, Contract, Kind, Number, private_columns
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.rows._checks import check_read, check_rows, listed
 from radocraft.rows._cleaning import ColumnRule, as_it_is, rules_of, with_rules
 from radocraft.rows._encoding import Reader
+from radocraft.rows._moments import RowLayout
 from radocraft.rows.engines._base import ROWS, Source
 
 
@@ -83,10 +86,16 @@ class View:
     def query(self, keep: tuple[str, ...] = ()) -> exp.Select:
         """Codes, raw values of every peer that is there, whether a cell cannot be read, and columns to keep."""
         columns = [self.shared.code(s).as_(f"code_{at}") for at, s in enumerate(self.shared.contract.shared)]
-        for number, (peer, reader) in enumerate(self.readers.items()):
-            named = zip(private_columns(reader.contract, peer), reader.private(), strict=True)
-            owned = [value for column, value in named if self.owners[column.name] == peer]
-            columns += [value.as_(f"value_{number}_{at}") for at, value in enumerate(owned)]
+        numbers, codes = [], []
+        for peer, name in self._owned:
+            reader = self.readers[peer]
+            feature = reader.contract.peers[peer].features[name]
+            if isinstance(feature, Categorical):
+                codes.append(exp.column(reader.coded(name), quoted=True))
+            else:
+                numbers += reader.values(name, feature)
+        columns += [value.as_(f"value_{at}") for at, value in enumerate(numbers)]
+        columns += [code.as_(f"category_{at}") for at, code in enumerate(codes)]
         misread = [condition for reader in self.all if (condition := reader.misread()) is not None]
         columns.append(exp.or_(exp.false(), *misread).as_("misread"))
         if unknown := [name for name in keep if name not in self.shared.kinds]:
@@ -104,9 +113,46 @@ class View:
         width = len(self.shared.contract.shared)
         return dense(batch.select([f"code_{at}" for at in range(width)])).astype(np.int64)
 
+    @cached_property
+    def _owned(self) -> dict[tuple[str, str], int]:
+        """Peer and name of each private feature that is read as this peer's, in order, with its number of columns."""
+        columns = [(peer, c) for peer, reader in self.readers.items() for c in private_columns(reader.contract, peer)]
+        return Counter((peer, column.feature) for peer, column in columns if self.owners[column.name] == peer)
+
+    @cached_property
+    def layout(self) -> RowLayout:
+        """Which of the private columns are the categories of one feature."""
+        starts, coded = 0, []
+        for (peer, name), width in self._owned.items():
+            if isinstance(self.readers[peer].contract.peers[peer].features[name], Categorical):
+                coded.append((starts, width))
+            starts += width
+        return RowLayout(starts, tuple(coded))
+
+    def numbers(self, batch: pa.RecordBatch) -> Floats:
+        """Those of the batch's raw private values that are numbers of their own, NaN where missing."""
+        return dense(batch.select([f"value_{at}" for at in range(len(self.layout.plain))]))
+
     def values(self, batch: pa.RecordBatch) -> Floats:
         """The batch's raw private values, peer after peer, NaN where missing."""
-        return dense(batch.select([name for name in batch.schema.names if name.startswith("value_")]))
+        out = np.zeros((batch.num_rows, self.layout.width))
+        out[:, self.layout.plain] = self.numbers(batch)
+        for (start, _), code in zip(self.layout.coded, self._categories(batch), strict=True):
+            out[np.arange(batch.num_rows), start + code] = 1.0
+        return out
+
+    def weighted(self, batch: pa.RecordBatch, centre: Floats, weights: Floats) -> Floats:
+        """The sum of weight * (value - centre) over the private columns, to which a missing value adds nothing."""
+        plain = self.layout.plain
+        total = np.nan_to_num(self.numbers(batch) - centre[plain], nan=0.0) @ weights[plain]
+        for (start, count), code in zip(self.layout.coded, self._categories(batch), strict=True):
+            own = slice(start, start + count)
+            total += (weights[own] - centre[own] @ weights[own])[code]
+        return np.asarray(total)
+
+    def _categories(self, batch: pa.RecordBatch) -> list[Ints]:
+        codes = [batch.column(f"category_{at}") for at in range(len(self.layout.coded))]
+        return [code.to_numpy(zero_copy_only=False).astype(np.int64) for code in codes]
 
     def batches(
         self, keep: tuple[str, ...] = (), *, with_label: bool = False, finite: bool = True
@@ -124,7 +170,7 @@ class View:
         for batch in source.batches(query):
             if batch.column("misread").to_numpy(zero_copy_only=False).any():
                 break
-            if finite and np.isinf(self.values(batch)).any():
+            if finite and np.isinf(self.numbers(batch)).any():
                 raise NotFinite(f"'{source.name}' holds infinities. Replace them by missing values or finite numbers.")
             count += batch.num_rows
             yield batch

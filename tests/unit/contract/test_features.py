@@ -388,3 +388,29 @@ def test_columns_are_drafted_where_they_are_asked_for():
 def test_craft_refuses_a_contract_of_scores_and_says_what_to_do():
     with pytest.raises(ContractMismatch, match=r"each peer adds a score.*`share`.*--columns"):
         rc.craft(BANK, Contract.parse(GOOD), "bank")
+
+
+def test_thousands_of_columns_are_refused_with_advice():
+    """Dummies of one long column, or the product of two that are not short."""
+    held = {"postcode": {"kind": "categorical", "categories": list(range(5_000))}, "income": {"kind": "numeric"}}
+    with pytest.raises(ContractError, match=r"bank would have 5,003 columns.*5,002 of them of 'postcode'") as refused:
+        Contract.parse(spelled(held))
+    assert "fewer categories" in str(refused.value)
+    assert '"score"' in str(refused.value)
+    few = {"kind": "categorical", "categories": list(range(40))}
+    product = {"one": few, "other": few, "both": {"kind": "interact", "of": ["one", "other"]}}
+    with pytest.raises(ContractError, match="1,764 of them of 'both'"):
+        Contract.parse(spelled(product))
+    held["postcode"]["categories"] = list(range(500))
+    assert len(private_columns(Contract.parse(spelled(held)), "bank")) == 503
+
+
+def spelled(features: dict) -> str:
+    lines = [f"{name} = {toml(feature)}" for name, feature in features.items()]
+    return "\n".join(
+        ['name = "wide"', 'label = { column = "y", positive = 1, negative = 0 }', "[peers.bank.features]", *lines]
+    )
+
+
+def toml(feature: dict) -> str:
+    return "{ " + ", ".join(f"{key} = {value!r}" for key, value in feature.items()) + " }"
