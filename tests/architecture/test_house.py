@@ -42,7 +42,7 @@ BORDERS = {  # where a file's content is not yet, or no more, a value of ours
         "ledger._chain",
     ),
     *("model._output", "model._scores", "net._audit", "net._members", "net._messages", "pages._review"),
-    *("research.study._cell", "research.study._compare", "research.study._figures"),
+    *("research.study._cell", "research.study._compare", "research.study._fedsim", "research.study._figures"),
     "rows._archive",
     *("research.study._methods", "research.study._results", "rows._estimators", "rows._features", "rows._scorer"),
     *("rows._scorer_file", "rows.engines._embedded", "sums._bounds", "sums._pieces", "sums._tally"),

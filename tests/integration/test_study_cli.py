@@ -73,8 +73,10 @@ def test_every_command_of_the_page_runs_on_few_cells(results: Path, tmp_path: Pa
     """With the preset ``smoke``, whose cells are there already, in place of the one that takes long."""
     pytest.importorskip("matplotlib", reason="pip install radocraft[study]")
     found = commands_of_the_page()
-    assert {words[0] for words in found} == {"run", "summary", "compare", "figures"}
+    assert {words[0] for words in found} == {"run", "summary", "compare", "figures", "fedsim"}
     for words in found:
+        if words[0] == "fedsim":  # minutes; see test_fedsim.py
+            continue
         if "--preset" in words:
             at = words.index("--preset") + 1
             assert words[at] in PRESETS
@@ -98,7 +100,7 @@ def test_errors_are_ours(tmp_path: Path) -> None:
     assert isinstance(run(app, ["summary", str(tmp_path / "none.parquet")]).exception, StudyError)
 
 
-@pytest.mark.parametrize("command", ["run", "summary", "figures", "compare"])
+@pytest.mark.parametrize("command", ["run", "summary", "figures", "compare", "fedsim"])
 def test_help_shows_an_example(command: str) -> None:
     shown = run(app, [command, "--help"])
     assert shown.exit_code == 0

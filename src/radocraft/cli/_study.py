@@ -1,4 +1,4 @@
-"""radocraft study run|summary|figures|compare."""
+"""radocraft study run|summary|figures|compare|fedsim."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from rich.table import Column, Table
 from radocraft.cli._outputs import Force
 from radocraft.cli._terminal import Json, err, out, print_json, progress
 from radocraft.research import (
+    FEDSIM_REMARK,
+    NOISE_OF_KEYS,
     PRESETS,
-    BestPeers,
     SummaryRow,
-    Verdict,
     best_peers,
     draw_figures,
     preset_named,
     read_results,
+    run_fedsim,
     run_study,
+    standings,
     summarise,
 )
 from radocraft.research import compare as compare_claims
@@ -39,6 +41,10 @@ def run(
     output: Annotated[Path, typer.Option("--output", "-o", help="The results file, Parquet.")] = Path("study.parquet"),
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel processes.")] = 1,
     domain: Annotated[list[str] | None, typer.Option(help="Only this domain; may be repeated.")] = None,
+    again: Annotated[
+        str | None,
+        typer.Option(help="Run cells of these algorithms anew, such as `ours` when the code has changed."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a grid of experiments; a run that was stopped goes on where it was.
@@ -51,7 +57,11 @@ def run(
     cells = chosen.on(domain) if domain else chosen.cells
     with progress(f"study {preset}", hidden=as_json) as report:
         ran, there = run_study(
-            cells, output, jobs=jobs, progress=lambda done, total: report(f"{done} of {total}", done, total)
+            cells,
+            output,
+            jobs=jobs,
+            again=again,
+            progress=lambda done, total: report(f"{done} of {total}", done, total),
         )
     if as_json:
         print_json({"preset": preset, "results": str(output), "cells_run": ran, "cells_there": there})
@@ -69,10 +79,13 @@ def summary(
 
     Example: radocraft study summary quick.parquet
     """
-    lines = summarise(read_results(results), by_domain)
+    records = read_results(results)
+    table = standings(records)
+    lines = [] if table else summarise(records, by_domain)
     if as_json:
-        print_json([without_nan(asdict(line)) for line in lines])
+        print_json([without_nan(asdict(line)) for line in table or lines])
         return
+    show_standings(records)
     for title, group in by_title(lines).items():
         out.print(f"\n{title}\n")
         out.print(domain_table(group) if by_domain else algorithm_table(group))
@@ -103,6 +116,23 @@ def algorithm_table(lines: list[SummaryRow]) -> Table:
             "" if isnan(line.auc) else f"{line.auc:.3f}",
         )
     return table
+
+
+def show_standings(records: list[dict[str, Any]]) -> None:
+    """The main table: one row for every method and gate."""
+    lines = standings(records)
+    for over in dict.fromkeys(line.over for line in lines):
+        members = [line for line in lines if line.over == over]
+        table = Table(Column("method", no_wrap=True), Column("gate", no_wrap=True), box=MARKDOWN)
+        for name in ("error %", "AUC", "log loss", "gap to joined boosting", "beats best peer in error, AUC, log loss"):
+            table.add_column(name, justify="right")
+        for line in members:
+            loss = "" if isnan(line.log_loss) else f"{line.log_loss:.3f}"
+            wins = ", ".join(map(str, line.wins))
+            figures = (f"{100 * line.error:.2f}", f"{line.auc:.3f}", loss, points(line.gap), wins)
+            table.add_row(line.algorithm, line.gate or "", *figures)
+        out.print(f"\n**{over}: {members[0].cells} cells**\n")
+        out.print(table)
 
 
 _WIDE = 90
@@ -175,33 +205,58 @@ def compare(results: Results, as_json: Json = False) -> None:
     if as_json:
         print_json({"claims": [asdict(v) for v in verdicts], "best_peers": [asdict(line) for line in peers]})
         return
-    out.print(claim_table(verdicts))
+    out.print(claim_table(records))
     if peers:
         out.print()
-        out.print(peer_table(peers))
+        out.print(peer_table(records))
 
 
-def claim_table(verdicts: list[Verdict]) -> Table:
+def claim_table(records: list[dict[str, Any]]) -> Table:
     """One row for every claim."""
     table = Table("claim", "ours", "holds", "orders", "best known", box=MARKDOWN)
-    for verdict in verdicts:
+    for verdict in compare_claims(records):
         holds = {True: "yes", False: "no", None: "–"}[verdict.holds]
         orders = f"{verdict.holding}/{verdict.orders}" if verdict.orders > 1 else ""
         table.add_row(verdict.claim, verdict.ours, holds, orders, verdict.best)
     return table
 
 
-def peer_table(peers: list[BestPeers]) -> Table:
+def peer_table(records: list[dict[str, Any]]) -> Table:
     """The paper's column of best peers beside ours."""
     table = Table(Column("domain", no_wrap=True), box=MARKDOWN)
     for name in ("commoner label", "best peer, paper", "least of an order", "mean of cells"):
         table.add_column(name, justify="right")
-    for line in peers:
+    for line in best_peers(records):
         least = f"{100 * line.least:.1f} ± {100 * line.spread:.1f}"
         table.add_row(
             line.domain, f"{100 * line.majority:.1f}", f"{100 * line.paper:.0f}", least, f"{100 * line.mean:.1f}"
         )
     return table
+
+
+@app.command()
+def fedsim(
+    runs: Annotated[int, typer.Option(min=1, help="Splits into training and test rows; their mean counts.")] = 5,
+    as_json: Json = False,
+) -> None:
+    """Set ours and local models beside the published table of FedSim (NeurIPS 2022) on its data set "frog".
+
+    The files come from the folder `fedsim` of RADOCRAFT_DATA.
+
+    Example: radocraft study fedsim --runs 1
+    """
+    with progress("fedsim", hidden=as_json) as report:
+        lines = run_fedsim(runs, report)
+    if as_json:
+        print_json([asdict(line) for line in lines])
+        return
+    table = Table(Column("accuracy at noise in B's keys of", no_wrap=True), "figures", box=MARKDOWN)
+    for level in NOISE_OF_KEYS:
+        table.add_column(level, justify="right")
+    for line in lines:
+        table.add_row(line.method, line.source, *(f"{value:.3f}" for value in line.accuracy))
+    out.print(table)
+    out.print(FEDSIM_REMARK)
 
 
 @app.command()

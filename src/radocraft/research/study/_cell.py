@@ -52,7 +52,10 @@ class Cell:
     to ``noise``, ``rado_score`` and ``gamma_scale`` in `Choices`. ``grouped`` keeps copies
     of a row, and all rows of one mouse, in the same fold. ``algorithms`` is ``all``, or
     ``peers`` (each peer and the oracle only), or ``paper`` (these and DRL), or ``linkage``
-    (all, and the entity-resolution pipeline).
+    (all, and the entity-resolution pipeline); or ``rivals`` or ``ours``, those of the main
+    table, for which see `run_contest`. Of these ``tested`` is after how many test rows no
+    further fold is run (0: all are), and ``people`` how many there are to learn from in the
+    domain ``generated``.
     """
 
     domain: str
@@ -79,6 +82,8 @@ class Cell:
     gamma_scale: GammaScale = "columns"
     feature_order: FeatureOrder = "per-domain"
     shareable: Shareable = "any"
+    tested: int = 0
+    people: int = 0
 
     @property
     def scenario(self) -> Scenario:

@@ -47,7 +47,7 @@ from radocraft.rows import craft_rows
 
 Encoding = Literal["one-hot", "ordinal", "ordinal-standard"]
 GammaGrid = Literal["paper", "fine"]
-Algorithms = Literal["all", "paper", "peers", "linkage"]
+Algorithms = Literal["all", "paper", "peers", "linkage", "rivals", "ours"]
 RadoScore = Literal["drawn", "all-sums"]
 GammaScale = Literal["columns", "rows", "mean-block"]
 

@@ -13,11 +13,14 @@ from itertools import product
 
 from radocraft.errors import StudyError
 from radocraft.research.study._cell import Cell
+from radocraft.research.study._contest import CONTESTS, GENERATED
 from radocraft.research.study._domains import DOMAINS, Domain
 from radocraft.research.study._scenarios import Corrupted, Setting
 
 SETTINGS: tuple[tuple[Setting, float], ...] = (("vertical", 0.0), ("duplicates", 0.2), ("one-peer", 0.2))
 ORDERS = 10
+TESTED = 100
+PEOPLE = (10_000, 100_000, 1_000_000)
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,9 @@ class Preset:
         >>> len(PRESETS["smoke"].on(["wine"])), len(PRESETS["smoke"].cells)
         (4, 8)
         """
-        if unknown := [name for name in domains if name not in DOMAINS]:
-            raise StudyError(f"There is no domain '{unknown[0]}'. The domains are: {', '.join(DOMAINS)}.")
+        there = (*DOMAINS, GENERATED)
+        if unknown := [name for name in domains if name not in there]:
+            raise StudyError(f"There is no domain '{unknown[0]}'. The domains are: {', '.join(there)}.")
         return [cell for cell in self.cells if cell.domain in domains]
 
 
@@ -184,6 +188,20 @@ def _linkage() -> Iterator[Cell]:
             yield replace(cell_of(DOMAINS[name], 2, shared), folds=5, algorithms="linkage")
 
 
+def _main() -> Iterator[Cell]:
+    """Every domain, two and four peers, two draws of who holds what; two shared features of four bins."""
+    for domain, peers, draw in product(DOMAINS.values(), (2, 4), (0, 1)):
+        cell = Cell(domain.name, peers, 2, domain.default, folds=5, seed=draw, tested=TESTED)
+        yield from (replace(cell, algorithms=algorithms) for algorithms in CONTESTS)
+
+
+def _generated() -> Iterator[Cell]:
+    """Generated people, ten thousand to a million, at two and four peers."""
+    for people, peers in product(PEOPLE, (2, 4)):
+        cell = Cell(GENERATED, peers, 3, "yes", people=people)
+        yield from (replace(cell, algorithms=algorithms) for algorithms in CONTESTS)
+
+
 def _corruption() -> Iterator[Cell]:
     """Two peers, three shared features, up to a fifth of the second peer's signatures or labels wrong."""
     for name in ("wine", "sonar", "ionosphere", "mice", "winered"):
@@ -206,6 +224,8 @@ _ALL = (
     Preset("full", "the paper's ranges (thinned where slow) under our choices, two settings", _full),
     Preset("grouped", "folds that keep copies and repeated measurements together, beside folds that do not", _grouped),
     Preset("linkage", "small cells with the Splink pipeline beside the rest (needs the extra `linkage`)", _linkage),
+    Preset("main", "the main table: today's rivals and ours, exact and through the gate, on 44 cells", _main),
+    Preset("generated", "the same on ten thousand to a million generated people", _generated),
     Preset("corruption", "5, 10 and 20 % of signatures or labels wrong at one of two peers, Splink too", _corruption),
 )
 PRESETS = {preset.name: preset for preset in _ALL}

@@ -24,11 +24,12 @@ from radocraft.files import writing
 from radocraft.research.study._cell import Cell, Record
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+_LATER = ("gate", "log_loss")
 SETTINGS = tuple(field.name for field in fields(Cell))
 SCHEMA = pa.schema(
     [(field.name, _TYPES.get(str(field.type), pa.string())) for field in fields(Cell)]
-    + [("algorithm", pa.string()), ("caution", pa.float64()), ("peer", pa.int64())]
-    + [(name, pa.float64()) for name in ("error", "auc", "best_peer", "mean_peer", "delta", "q")]
+    + [("algorithm", pa.string()), ("gate", pa.string()), ("caution", pa.float64()), ("peer", pa.int64())]
+    + [(name, pa.float64()) for name in ("error", "auc", "log_loss", "best_peer", "mean_peer", "delta", "q")]
     + [(name, pa.float64()) for name in ("oracle_gap", "oracle_p")]
     + [("fold_errors", pa.list_(pa.float64())), ("calibration_error", pa.float64())]
     + [("reliability", pa.list_(pa.list_(pa.float64()))), ("seconds", pa.float64())]
@@ -67,10 +68,11 @@ def _saved(path: Path) -> list[Record]:
 
 def _with_defaults(table: pa.Table) -> pa.Table:
     """The results with a column for every setting: cells that ran before there was one ran at its default."""
-    for at, field in enumerate(fields(Cell)):
-        if field.name not in table.schema.names and field.default is not MISSING:
-            column = pa.array([field.default] * table.num_rows, SCHEMA.field(field.name).type)
-            table = table.add_column(at, field.name, column)
+    defaults = {field.name: field.default for field in fields(Cell) if field.default is not MISSING}
+    for at, field in enumerate(SCHEMA):
+        if field.name not in table.schema.names and field.name in (*defaults, *_LATER):
+            column = pa.array([defaults.get(field.name)] * table.num_rows, field.type)
+            table = table.add_column(at, field, column)
     return table
 
 
@@ -83,6 +85,12 @@ def _journalled(path: Path) -> Iterable[list[Record]]:
             if not line.endswith("\n"):
                 return
             yield json.loads(line)
+
+
+def forget(path: str | Path, algorithms: str) -> None:
+    """Drop the cells with these algorithms from a results file, so that they run anew."""
+    with Journal(path) as journal:
+        journal.drop(algorithms)
 
 
 class Journal:
@@ -111,6 +119,11 @@ class Journal:
         os.fsync(self._file.fileno())
         self._records += records
         self.done.add(key_of(asdict(cell)))
+
+    def drop(self, algorithms: str) -> None:
+        """Keep no record of cells with these algorithms."""
+        self._records = [record for record in self._records if record["algorithms"] != algorithms]
+        self.done = {key_of(record) for record in self._records}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

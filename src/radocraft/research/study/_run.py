@@ -11,15 +11,23 @@ from joblib import Parallel, delayed
 
 from radocraft.errors import StudyError
 from radocraft.research.study._cell import Cell, Record, run_cell
-from radocraft.research.study._results import Journal, key_of
+from radocraft.research.study._contest import CONTESTS, run_contest
+from radocraft.research.study._results import Journal, forget, key_of
 
 Progress = Callable[[int, int], None]
 
 
 def run_study(
-    cells: Sequence[Cell], path: str | Path, *, jobs: int = 1, progress: Progress | None = None
+    cells: Sequence[Cell],
+    path: str | Path,
+    *,
+    jobs: int = 1,
+    again: str | None = None,
+    progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Evaluate the cells that ``path`` does not hold yet; gives how many ran and how many were there.
+
+    Cells with the algorithms that ``again`` names run anew even if they are there.
 
     Examples
     --------
@@ -27,6 +35,8 @@ def run_study(
     >>> run_study(PRESETS["smoke"].cells, "smoke.parquet")  # doctest: +SKIP
     (6, 0)
     """
+    if again is not None:
+        forget(path, again)
     with Journal(path) as journal:
         open_cells = [cell for cell in cells if key_of(asdict(cell)) not in journal.done]
         there = len(cells) - len(open_cells)
@@ -52,7 +62,7 @@ def _finished(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, list[Rec
 
 
 def _evaluate(cell: Cell) -> tuple[Cell, list[Record]]:
-    return cell, run_cell(cell)
+    return cell, run_contest(cell) if cell.algorithms in CONTESTS else run_cell(cell)
 
 
 def _spread(cells: Sequence[Cell]) -> list[Cell]:

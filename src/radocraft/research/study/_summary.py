@@ -14,6 +14,7 @@ import numpy as np
 
 from radocraft.errors import StudyError
 from radocraft.research.study._cell import Record
+from radocraft.research.study._contest import CONTESTS
 from radocraft.research.study._domains import DOMAINS
 from radocraft.research.study._metrics import LEVEL
 
@@ -86,7 +87,7 @@ def summarise(records: Sequence[Record], by_domain: bool = False) -> list[Summar
     >>> [line.name for line in summarise(read_results("full.parquet"))]  # doctest: +SKIP
     ['best peer', 'drl', 'drl-identity', 'matching 0', ..., 'mean peer', 'oracle', 'zip']
     """
-    cells = merge_seeds(with_default_bins(records))
+    cells = merge_seeds(with_default_bins(record for record in records if record["algorithms"] not in CONTESTS))
     if not cells:
         raise StudyError("The results hold no finished cell. Let `radocraft study run` go on for a while.")
     group = (*_GROUP, "domain") if by_domain else _GROUP

@@ -119,3 +119,12 @@ def test_presets_hold_each_cell_once_and_within_the_papers_ranges() -> None:
     assert len(PRESETS["grid44"].cells) == 11 * 4 * 2 * 2
     with pytest.raises(StudyError, match="smoke, quick"):
         preset_named("everything")
+
+
+@needs_data
+def test_cells_of_changed_code_run_again(tmp_path: Path) -> None:
+    path, cells = tmp_path / "again.parquet", [replace(SMOKE[0], algorithms=name) for name in ("peers", "paper")]
+    assert run_study(cells, path) == (2, 0)
+    before = comparable(read_results(path))
+    assert run_study(cells, path, again="paper") == (1, 1)
+    assert comparable(read_results(path)) == before
