@@ -175,10 +175,10 @@ contract ──> rows ──> tally ──> gate ──> part ══(file, or ne
                                  noise)   that leaves)
 ```
 
-`src/radocraft/` is a house with rooms, in the order in which the data walks. A room imports only rooms that stand
-above it in the first table, by what its `__init__.py` exports; all its other files are private. Tests in
-`tests/architecture/` keep that so, and `tests/unit/` has the same rooms and file names. Why things are as they are is
-explained in [choices worth knowing](choices.md), what each word means in the [glossary](reference/glossary.md).
+`src/radocraft/` is divided into rooms, in the order in which the data passes through them. A room imports only rooms
+that are above it in the first table, and only what their `__init__.py` exports; all other files of a room are private.
+Tests in `tests/architecture/` enforce this, and `tests/unit/` has the same rooms and file names. [Choices worth
+knowing](choices.md) explains why things are as they are; the [glossary](reference/glossary.md) explains the words.
 """
 
 
@@ -187,7 +187,7 @@ def design() -> str:
     docs = {room: _docstring(SOURCE / room / "__init__.py") for room in ROOMS}
     text = [SHAPE, "## The rooms\n", "| room | holds |\n|---|---|"]
     tools = ", ".join(f"`{tool}.py`" for tool in TOOLS)
-    text.append(f"| {tools} | tools with one meaning each: errors, arrays, files, progress of long work |")
+    text.append(f"| {tools} | errors, arrays, files, and the progress of long work |")
     text += [f"| [`{room}/`](#{room}) | {_first_line(doc)} |" for room, doc in docs.items()]
     text += ["\n## Where to add something\n", "| to add | go to |\n|---|---|", *_tasks(docs)]
     for room, doc in docs.items():
@@ -221,7 +221,7 @@ def glossary() -> str:
     text += [f"| **{word}** | {meaning} |" for word, meaning in sorted(words.items())]
     text += [
         "\n## Classes\n",
-        "What other rooms may use of a room; a user needs few of them.\n",
+        "The classes that rooms export to each other. A user needs few of them.\n",
         "| class | is | room |\n|---|---|---|",
     ]
     for name, (room, doc) in sorted(_offered_classes().items()):

@@ -31,6 +31,7 @@ def test_every_file_named_on_the_page_is_there_and_every_file_is_named():
         ("an error", "errors.py"),
         ("a claim of the study", "research/study/_claims.py"),
         ("a message of the network", "net/_messages.py"),
+        ("a cleaning rule", "contract/_cleaning.py"),
         ("a column of the ledger", "ledger/_lines.py"),
     ],
 )

@@ -1,7 +1,7 @@
 """The command line: one file per command, each a thin shell over a public function of the library.
 
-In come arguments and files; out go tables for people, or JSON, and an exit code. A command's file is loaded only when
-it is called.
+In come arguments and files. Out go tables for people, or JSON, and an exit code. A command's file is imported only when
+the command is called.
 
 To add a command: a line in `_commands.py`, and a file of its name beside `_predict.py`.
 """

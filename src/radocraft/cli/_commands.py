@@ -1,4 +1,4 @@
-"""All commands, each in a module that is imported when it is called: the list of them imports none."""
+"""All commands. Each is in a module of its own, which is imported when the command is called."""
 
 from __future__ import annotations
 

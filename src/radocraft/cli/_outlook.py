@@ -1,4 +1,4 @@
-"""A model of scores on the terminal: what it is made of, and what to expect of it."""
+"""A model of scores on the terminal: what it consists of, and what to expect of it."""
 
 from __future__ import annotations
 

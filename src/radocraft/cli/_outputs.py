@@ -1,4 +1,4 @@
-"""Where commands may write: never over what they read, and over another file only with --force."""
+"""Where commands may write: never over an input, and over another file only with --force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A peer's own scorer on its own terminal: how good it is on rows it has not seen, and how well calibrated."""
+"""A peer's own scorer on the terminal: how good it is on rows it has not seen, and how well calibrated."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """What the peers agree on before anything is computed: label, features, shared features, keys.
 
-In comes a file that people wrote; out go a checked contract and its fingerprint, or all mistakes at once,
-each with its place and its remedy. No row, no sum and no SQL is seen here.
+In comes a file that people wrote. Out goes a checked contract with its fingerprint, or all mistakes at once,
+each with its place and its remedy. This room sees no row, no sum and no SQL.
 
 To add a kind of feature: a class in `_features.py`; its columns in `_columns.py`; how a row gets its values in
     `rows/_encoding.py`.
 To add a kind of label: a class in `_labels.py`.
 To add a check of a contract: `_disagreements.py`.
+To add a cleaning rule: a field in `_cleaning.py`; how it is computed in `rows/_cleaning.py`.
 """
 
 from radocraft.contract._cleaning import Cleaning

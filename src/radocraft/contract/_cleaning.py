@@ -1,4 +1,4 @@
-"""How a peer's table says things, where it does not say them as agreed: cleaning, by peer and column.
+"""Cleaning rules, by peer and column: how to read values that a peer's table does not write as agreed.
 
 A cell is read in this order: spaces around it go; what marks a missing value becomes one; then it is a
 number, a date, or a word, which is folded and put into the agreed spelling.

@@ -53,10 +53,10 @@ the peer's own columns. Nobody has to change a table first::
     salary = "log"                  # log(1 + value)
 
 Or each peer adds one score: it fits a model on its own columns, the model stays
-there, and only its scores are summed. All peers do so, or none::
+there, and only its scores are summed. Either all peers do this or none::
 
-    [[key]]                         # optional: what all have and what tells nothing of
-    name = "birthday"               # the label; it relates the scores and is no feature
+    [[key]]                         # optional: an attribute that says nothing about the
+    name = "birthday"               # label; it shows how scores are related, and is no feature
     day_of_year = true              # or categories, edges, last_digits = 2, hash = 365 with a secret
 
     [peers.bank.features]
@@ -66,7 +66,7 @@ there, and only its scores are summed. All peers do so, or none::
     [peers.insurer.features]        # no row is scored by a model that saw its customer
     insurer_score = { kind = "score", group = "customer" }
 
-    [peers.shop.features]           # scores of a model that the shop has already
+    [peers.shop.features]           # scores of a model that the shop already has
     shop_score = { kind = "score", column = "old_risk", fitted_elsewhere = true }
 
 The fingerprint is a hash of what the file means: comments, order of keys and

@@ -1,4 +1,4 @@
-"""What a contract can have wrong although each of its entries reads well."""
+"""Mistakes in a contract whose entries are valid one by one but contradict each other."""
 
 from __future__ import annotations
 

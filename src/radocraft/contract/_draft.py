@@ -1,4 +1,4 @@
-"""A first draft of a contract, from what each peer may tell."""
+"""A first draft of a contract, from the peers' profiles."""
 
 from __future__ import annotations
 

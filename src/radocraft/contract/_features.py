@@ -1,4 +1,4 @@
-"""The kinds of features a contract speaks of: shared ones and private ones."""
+"""The kinds of features in a contract: shared and private."""
 
 from __future__ import annotations
 

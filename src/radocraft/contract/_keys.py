@@ -1,4 +1,4 @@
-"""The neutral key: an attribute that peers share and that tells nothing about anything.
+"""The neutral key: an attribute that all peers hold and that says nothing about the label.
 
 By the values of a key peers sum what their scores leave over, and so a learner sees how
 the scores of different peers are related without a row of one ever meeting a row of another.
@@ -32,7 +32,7 @@ def _digest(text: str) -> str:
 
 
 class Key(Record):
-    """An attribute by whose values peers sum what scores leave over; neutral, so never a feature.
+    """An attribute that shows how the peers' scores are related. It is neutral, so it is never a feature.
 
     Examples
     --------
@@ -49,11 +49,11 @@ class Key(Record):
     edges: tuple[Finite, ...] | None = None
     """Where the bins of a number meet."""
     day_of_year: bool = False
-    """Of a date, the day of its year: 366 values."""
+    """The day of the year of a date: 366 values."""
     last_digits: Annotated[Whole, Field(ge=1, le=3)] | None = None
-    """Of a number or text, so many of its last digits, such as 2 of a phone number."""
+    """How many of the last digits of a number or text are used, such as 2 of a phone number."""
     hash: Annotated[Whole, Field(ge=LEAST_VALUES, le=100_000)] | None = None
-    """So many values, dealt out by HMAC-SHA-256 with a secret that the peers share and the learner lacks."""
+    """How many values there are, hashed by HMAC-SHA-256 with a secret that the peers share and the learner lacks."""
     secret: Annotated[str, AfterValidator(_digest)] | None = None
     """The SHA-256 of the file that holds this secret; the file itself is never sent."""
 

@@ -1,4 +1,4 @@
-"""Mistakes in a file a person wrote: all of them at once, each with its place and its remedy."""
+"""Mistakes in a file that a person wrote: all at once, each with its place and its remedy."""
 
 from __future__ import annotations
 

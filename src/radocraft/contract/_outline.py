@@ -1,4 +1,4 @@
-"""What a peer tells of its columns before there is a contract."""
+"""The outline of a table: what a peer shows of its columns before there is a contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of all that is kept in files or sent: records that never change and refuse what they do not know."""
+"""The base class of everything kept in files or sent: immutable records that refuse unknown fields."""
 
 from __future__ import annotations
 

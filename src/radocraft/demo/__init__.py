@@ -1,7 +1,7 @@
-"""Peers made up from one table: the example, the demonstration, and the scikit-learn face.
+"""Peers made up from one table: the example, the demonstration, and the scikit-learn classifier.
 
-In comes one table, public or invented; out goes what peers with its columns would have learned together, beside what
-each could do alone.
+In comes one table, public or invented. Out goes what peers with its columns would have learned together, compared with
+what each could do alone.
 
 To add something to compare with: `_baselines.py`.
 """

@@ -1,4 +1,4 @@
-"""What every result must stand beside: each peer alone, the oracle, and zip.
+"""What every result is compared with: each peer alone, the oracle, and zip.
 
 All three are ridge regression on labels -1 and +1,
 

@@ -1,4 +1,4 @@
-"""The main job on small data: split, shuffle, craft, learn, and compare with what else one could do.
+"""The main job on small data: split, shuffle, craft, learn, and compare with the alternatives.
 
 Two worlds: scikit-learn's wine, and the made-up bank and insurer of `example`
 with 100,000 customers. Everything goes the real way: every peer's own table is

@@ -1,4 +1,4 @@
-"""The scikit-learn face, for work on one table: what peers with these columns would have learned together.
+"""The scikit-learn classifier, for work on one table: what peers with these columns would have learned together.
 
 The table is cut into peers by columns; rows are never paired across peers, only
 summed by block, exactly as peers with tables of their own would do it.

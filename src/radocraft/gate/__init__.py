@@ -1,6 +1,6 @@
 """From a peer's tally to what may leave: roll up, add noise, account for the privacy spent.
 
-In come a tally and the peer's policy; out goes a release, every number of which carries noise. Arithmetic only:
+In come a tally and the peer's policy. Out goes a release in which every number carries noise. Arithmetic only:
 no files and no ledger.
 
 To add a policy rule: a field in `_policy.py`; what it means in words in `_words.py`; where it holds in `_release.py`.

@@ -1,4 +1,4 @@
-"""What the numbers of a release show to be odd: labels and features that do not vary, categories that do not occur."""
+"""Warnings about a release: labels and features that do not vary, categories that do not occur."""
 
 from __future__ import annotations
 

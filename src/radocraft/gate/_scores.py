@@ -1,4 +1,4 @@
-"""From a peer's scores to what may leave of them: five small tables, one after the other.
+"""From a peer's scores to a release: five small tables, one after the other.
 
 1. Rows are counted: all, by label, by agreed signature; small signatures are rolled up.
 2. Scores are summed in the cells that remain, and

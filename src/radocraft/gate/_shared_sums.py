@@ -1,4 +1,4 @@
-"""What follows from noisy counts of signatures: sums of the shared columns by cell, and moments with them.
+"""What follows from noisy counts of signatures: sums of the shared columns by cell, and their moments.
 
 No exact number of the rows is seen here, so nothing needs noise.
 """

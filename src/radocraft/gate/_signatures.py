@@ -1,4 +1,4 @@
-"""How many rows each signature has, with noise: of all that are agreed, seen or not.
+"""Noisy counts of rows for every agreed signature, whether or not it occurs.
 
 Counting every agreed signature, also those that nobody has, hides which occur. Where
 there are too many to list, the longest run of shared features that can be listed is

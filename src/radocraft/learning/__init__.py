@@ -1,7 +1,7 @@
-"""From parts to a model: blocks, what nobody can see, matching, the paper's DRL, and what to expect.
+"""From parts to a model: blocks, completion, matching, the paper's DRL, scores, and what to expect.
 
-In come parts of every peer; out goes a model with its losses and an outlook. Sums are seen here, never rows, but for
-the few linked ones whose people agreed. The room is not called `learn`, since that is the function it is for.
+In come the parts of every peer. Out goes a model with its losses and an outlook. This room sees sums and no rows,
+except the few linked rows whose people consented. It is not called `learn`: that is the name of its main function.
 
 To add a way to learn: a file beside `_matching.py` that returns a `Fit` (`_fit.py`); choose it in `_learn.py`.
 """

@@ -1,4 +1,4 @@
-"""Which shared features help? From the parts alone, since sums add up.
+"""Which shared features help, judged from the parts alone.
 
 The learner gives up shared features as keys of blocks, one subset after the
 other, down to the labels only, learns each time, and judges every model by the

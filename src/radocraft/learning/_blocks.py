@@ -1,4 +1,4 @@
-"""Blocks: the parts of all peers brought together.
+"""Blocks: the cells of all peers merged.
 
 Peers roll up what is small at home, so one peer may show a block that another
 shows only as part of a coarser cell. `merge` brings them to their finest common

@@ -1,4 +1,4 @@
-"""What every learner gives back, and how the model's vector is laid out."""
+"""What every learner returns, and the layout of the model's vector."""
 
 from __future__ import annotations
 

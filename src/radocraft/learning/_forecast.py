@@ -1,4 +1,4 @@
-"""What a fit comes to: probabilities, and how it will do on new rows, for one score or for one of every class.
+"""What to expect of a fit: probabilities, and its error on new rows, for one score or one per class.
 
 With two values of the label, or a number, there is one score; `population` says all about it.
 With k classes there are k scores, each against all others. Given the class they

@@ -1,4 +1,4 @@
-"""With some truly linked rows: what nobody could see is estimated, and the model is validated.
+"""Learning with some truly linked rows: they estimate what nobody could see, and validate the model.
 
 A few customers who consented, a pilot study: rows for which all peers' columns
 are known together. Their deviations from block means estimate the covariance

@@ -1,4 +1,4 @@
-"""Linked rows: the few people whose rows at all peers are known to belong together, with their consent.
+"""Linked rows: the few people whose rows at all peers are known to belong together, by consent.
 
 They stay with the learner. They are read as any table of people is, and placed
 among the blocks of everybody else.

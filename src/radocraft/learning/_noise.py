@@ -1,4 +1,4 @@
-"""What the noise in the parts costs a fit.
+"""How much the noise in the parts costs a fit.
 
 In the directions of G / M (the constant eliminated) with eigenvalues l_i and the
 label's products t_i, ridge gives t_i / (l_i + alpha), and without noise t_i / l_i

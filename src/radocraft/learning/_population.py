@@ -1,4 +1,4 @@
-"""How the columns and scores of a fit spread over the training population, and how it will do on new rows.
+"""How columns and scores vary over the training population, and the error to expect on new rows.
 
 Nobody has a joined row, but inside a block the score is about normal: a sum of
 many columns. Its mean there is known, its variance up to what no one can see

@@ -1,4 +1,4 @@
-"""The second round: how a model's scores are spread, from each peer's histograms of its own share of them.
+"""The second round: the distribution of a model's scores, from each peer's histograms of its own share.
 
 A score is a sum of what each peer's columns contribute. When a model is learned, every
 peer may count, label by label, how far its own contributions are from their means in

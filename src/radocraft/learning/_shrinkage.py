@@ -1,4 +1,4 @@
-"""Block means drawn towards their label's, as far as they are noise.
+"""Shrinkage of noisy block means towards the mean of their label.
 
 A peer's sum over a cell of n rows carries noise of variance tau^2, its mean therefore
 tau^2 / n^2. Inside one label the means themselves differ by

@@ -1,4 +1,4 @@
-"""Columns that more than one peer sums, brought to the same units.
+"""Converting columns that several peers sum to common units.
 
 A peer's centre and scale come from its own rows unless the contract fixes them.
 Where peers sum the same thing, a numeric label above all, the learner moves them

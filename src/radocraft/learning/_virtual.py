@@ -1,4 +1,4 @@
-"""Rows that could be, from what peers tell of their scores.
+"""Virtual rows: rows that agree with what the peers released about their scores.
 
 Inside each signature and label correlated normals are drawn, z ~ N(0, R), and each
 peer's scores are given out by their ranks within the peer's own cell:

@@ -1,7 +1,7 @@
-"""The ledger: what left, what it cost, who let it go, and what remains.
+"""The ledger: what left, what it cost, who approved it, and what remains.
 
-A file of typed lines that are added and never changed, each bound to the one before it. In come lines, from `peer`
-alone; out go those lines again, and the sums of what they spent.
+A file of typed lines that are added and never changed, each bound to the one before by a hash. In come lines, from
+`peer` alone. Out go the same lines, and the total of what they spent.
 
 To add a column of the ledger: a field in `_lines.py`; it is shown by `cli/_ledger.py`.
 """

@@ -1,4 +1,4 @@
-"""All lines of a ledger together: what left, what waits, and what it has cost so far."""
+"""All lines of a ledger together: what left, what is waiting, and what it has cost so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a line of the ledger holds.
+"""The kinds of lines in a ledger.
 
 Two sorts: something leaves, at once (``release``) or once a person agrees
 (``proposal``); or a person decides on a proposal (``approval``, ``refusal``).

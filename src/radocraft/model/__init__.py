@@ -1,6 +1,6 @@
-"""The model file, and all that is done with it: predicting, explaining, export.
+"""The model file, and what is done with it: predicting, explaining, exporting.
 
-In comes what was learned, or a file; out go scores for a table, reasons for them, and a scikit-learn pipeline.
+In comes what was learned, or a file. Out go scores for a table, reasons for them, and a scikit-learn pipeline.
 
 To add a field of the model file: `_fields.py`, or `_scores.py` for models of scores.
 """

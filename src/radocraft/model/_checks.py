@@ -1,4 +1,4 @@
-"""Whether the numbers of a model file fit one another: it may come from anybody.
+"""Checks that the numbers in a model file are consistent: it may come from anybody.
 
 Fields of another kind are refused where the file is read; here lengths, names and
 codes must agree, and every number must be one. What is wrong is raised as a

@@ -1,4 +1,4 @@
-"""What stands in a model file, field by field; the file itself is `Model`."""
+"""The fields of a model file; the file itself is `Model`."""
 
 from __future__ import annotations
 

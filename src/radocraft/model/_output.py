@@ -1,4 +1,4 @@
-"""Scores to a file, row after row, whole or not at all."""
+"""Writing scores to a file, row by row, completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model of a contract of scores: one formula over what peers' own models say. JSON, self-contained.
+"""The model of a contract of scores: one formula over the scores of the peers' own models. JSON, self-contained.
 
     log-odds = intercept + sum over peers of weight * score + signature weight * log-odds(signature)
 

@@ -1,4 +1,4 @@
-"""One peer's share of a model's score: what it contributes to blocks, and how far that spreads inside them.
+"""One peer's share of a model's score: its contribution to each block, and its variance inside blocks.
 
 The first peer of the model counts the shared columns and the constant as its own.
 """

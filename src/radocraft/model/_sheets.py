@@ -1,4 +1,4 @@
-"""Tables that hold, or yield, peers' scores of the same people, brought together row by row."""
+"""Tables with (or for) several peers' scores of the same people, joined row by row."""
 
 from __future__ import annotations
 

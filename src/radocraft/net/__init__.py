@@ -1,9 +1,9 @@
 """Peers on a network: requests, parts and models over Arrow Flight with mutual TLS.
 
-In come requests and parts, never code; out go parts that took the one road. Read `_messages` (what is said),
-`_identity` and `_authority` (who says it), `_authentication` (who is let in), `_service` and `_channel` (the two ends
-of a connection), then `_jobs` (what a peer does with a request), `_peer` and `_push` (called, or dialling out), and
-`_collection`, `_mailbox`, `_collector` (the learner's side). Nothing here can reach a row but through `peer`.
+In come requests and parts, never code. Out go parts that took the one road. Read in this order: `_messages` (what is
+said), `_identity` and `_authority` (who says it), `_authentication` (who is let in), `_service` and `_channel` (the
+two ends of a connection), `_jobs` (what a peer does with a request), `_peer` and `_push` (called, or dialling out),
+`_collection`, `_mailbox` and `_collector` (the learner's side). This room can reach rows only through `peer`.
 
 To add a message of the network: a class in `_messages.py`; peers answer it in `_peer.py`, the
     collector in `_mailbox.py`.

@@ -1,4 +1,4 @@
-"""The audit log of one end: who asked what when, what was answered, and what left.
+"""The audit log of one end: who asked for what and when, what was answered, and what left.
 
 A chain of lines (see `radocraft.chain`) without secrets or values: names, jobs,
 fingerprints, sizes and hashes. Each state of a job is one line, not each call.

@@ -1,4 +1,4 @@
-"""Who is let in: certificate, revocation, membership, token, and how often.
+"""Who is let in: certificate, revocation, membership, token and rate.
 
 TLS has refused whoever has no certificate of our authority, or one out of its
 time, before anything here is asked.

@@ -1,4 +1,4 @@
-"""The collector's job on disk: what was asked of whom, and what has come.
+"""The collector's job on disk: what was asked of whom, and what has arrived.
 
 One folder::
 

@@ -1,4 +1,4 @@
-"""The collector: asks every peer, waits, takes what they send, and gives the model back.
+"""The collector: asks every peer, waits, receives what they send, and sends the model back.
 
 Peers with an address are called, each from a thread of its own; the others dial
 in to the mailbox. What stops one peer does not stop the others: at the end all

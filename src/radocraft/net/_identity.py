@@ -1,4 +1,4 @@
-"""Who we are on the network: a folder with a certificate, its private half, a token and the authority we trust.
+"""Who we are on the network: a folder with a certificate, its private key, a token and the authority we trust.
 
 ===================  ========================================================
 ``authority.pem``    the authority's certificate

@@ -1,4 +1,4 @@
-"""The collector's service for peers that dial out: they ask for their request, bring the answer, take the model."""
+"""The collector's service for peers that dial out: they fetch their request, deliver the answer and fetch the model."""
 
 from __future__ import annotations
 

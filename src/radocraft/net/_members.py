@@ -1,4 +1,4 @@
-"""Whom we talk to, and how much of it we bear: ``members.toml`` in an identity's folder.
+"""Whom we talk to, and within which limits: ``members.toml`` in an identity's folder.
 
 One section for each name; every line may be left out::
 

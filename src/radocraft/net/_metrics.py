@@ -1,4 +1,4 @@
-"""What a machine may ask of a running service: Prometheus metrics and whether it is well, over HTTP on this host."""
+"""Prometheus metrics and health of a running service, over HTTP on this host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often something may happen: so many times a minute, evenly refilled."""
+"""Rate limits: a number of times per minute, refilled evenly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates that count no more: the authority's signed list, read anew whenever the file changes."""
+"""Revoked certificates: the authority's signed list, read again whenever the file changes."""
 
 from __future__ import annotations
 

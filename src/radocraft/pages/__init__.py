@@ -1,6 +1,6 @@
-"""The report and the review page, with one look.
+"""The report and the review page, with a common look.
 
-In comes a model, or a release that waits for a person; out goes HTML that needs no network to open.
+In comes a model, or a release that waits for review. Out goes HTML that opens without a network.
 
 To add a kind of chart: `_charts.py`; show it in the section where it belongs, such as `_outcome.py` or `_weights.py`.
 To add a section of the report: a file beside `_people.py`, listed in `_report.py`.

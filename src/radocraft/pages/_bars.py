@@ -1,4 +1,4 @@
-"""Bars beside words, in tables that stay readable without them."""
+"""Bars in tables, which stay readable without them."""
 
 from __future__ import annotations
 

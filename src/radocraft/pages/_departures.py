@@ -1,4 +1,4 @@
-"""What left each peer, what its gate held back, and the blocks it came to."""
+"""What left each peer, what its gate rolled up, and the resulting blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML and SVG as trees, so that whatever stands in a contract comes out as text and never as markup."""
+"""HTML and SVG as trees, so that text from a contract is never read as markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom the model speaks of: the blocks' weights, and how far each peer's people are from them."""
+"""Whom the model describes: the blocks' weights, and how far each peer's people are from them."""
 
 from __future__ import annotations
 

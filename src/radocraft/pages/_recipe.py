@@ -1,4 +1,4 @@
-"""How the model was tuned, how to learn it again, and how to cite what it rests on."""
+"""How the model was tuned, how to learn it again, and what to cite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review page, on this machine alone.
+"""The server of the review page, on this machine only.
 
 It listens on the loopback address only. The address it gives holds a token that
 works once: the first visit trades it for a cookie, and every later request must

@@ -1,4 +1,4 @@
-"""How many blocks, or cells, there are of which size."""
+"""Histogram of the sizes of blocks or cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look for all that radocraft shows: colours and fonts of the report, the review page and the study's figures.
+"""The look of everything radocraft shows: colours and fonts of the report, the review page and the study's figures.
 
 There is one accent. Where a figure needs several colours they are those of Okabe
 and Ito, which colour-blind readers can tell apart.

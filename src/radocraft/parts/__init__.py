@@ -1,7 +1,7 @@
 """The file that leaves a peer: written, read, checked and signed.
 
-In comes a release of the gate, or a file from anybody; out goes a part whose every number has been checked.
-Nothing here sees a row.
+In comes a release from the gate, or a file from anybody. Out goes a part in which every number has been checked.
+This room sees no row.
 
 To add a field of the part: `_metadata.py`, or `_table.py` for a number by cell; what must be true of it in `_check.py`.
 """

@@ -1,4 +1,4 @@
-"""Everything that arrives is checked as if an enemy had made it.
+"""Checks of whatever arrives, as if an attacker had made it.
 
 `footer` sees that a file unpacks to no more than a part can, `metadata` that every
 field is of its kind; here the numbers must fit the contract and one another: known

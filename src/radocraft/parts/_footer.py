@@ -1,4 +1,4 @@
-"""The outside of a part file: whether it is one, and how much it would unpack to, before anything is unpacked.
+"""A part file from outside: whether it is one, and how large it would be, before anything is unpacked.
 
 Parquet lets 0.8 MB stand for gigabytes, by long runs and by compression. How many
 rows and bytes there are stands in the footer, how many bytes a page unpacks to

@@ -1,4 +1,4 @@
-"""What leaves in the second round: histograms of scores. How they leave is in `peer`, as for parts."""
+"""What leaves in the second round: histograms of scores. `peer` lets them leave, like parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part's metadata: what each field may be, whoever wrote it."""
+"""A part's metadata: every field, and which values are valid."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ A Parquet file (zstd), one row per cell, that any Parquet reader opens:
                        the code is ``any`` (else it follows from the code)
 =====================  =======================================================
 
-and one JSON value under the key ``radocraft`` of the file's metadata, field by
-field in `metadata`: contract, peer and time, the policy and its noise and cost,
-units of the private columns, their second moments by label, what rolled-up cells
-do not tell, the head of the peer's ledger, and a SHA-256 over all of that and the
-table, which the peer may sign. Matrices are base64 of little-endian doubles.
+and one JSON value under the key ``radocraft`` of the file's metadata: contract,
+peer and time, the policy with its noise and cost, units of the private columns,
+their second moments by label, what rolled-up cells hide, the head of the peer's
+ledger, and a SHA-256 over all of this and the table, which the peer may sign.
+Matrices are base64 of little-endian doubles. `Part.metadata` has every field.
 
-Unless the mode is exact every number carries noise. Second moments of (private
-columns, shared columns, 1) follow from these numbers; see `radocraft.cells.assemble`.
+Unless the mode is exact, every number carries noise. Second moments of (private
+columns, shared columns, 1) follow from these numbers (`assemble` in `sums`).
 """
 
 from __future__ import annotations

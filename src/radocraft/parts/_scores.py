@@ -1,4 +1,4 @@
-"""What a part of scores holds beside a part of columns, and what must be true of it.
+"""What a part of scores contains beyond a part of columns, and what must be true of it.
 
 Its table has the sums ``sum:NAME`` and ``sum:NAME~spread``, and its metadata a field
 ``scores`` in place of moments: a histogram of residuals and sums by group of the key for

@@ -1,4 +1,4 @@
-"""A peer's signature under its part: over the part's hash, by the key of its network identity.
+"""A peer's signature of its part: over the part's hash, with the key of its network identity.
 
 Without one, whoever can write a file can make a part in a peer's name. Where the
 contract lists a peer's `public_key`, its parts count only with its signature.

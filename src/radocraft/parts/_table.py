@@ -1,4 +1,4 @@
-"""A part's table: one row per cell, there and back."""
+"""A part's table, one row per cell: written and read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The one road out of a peer: sum, pass the gate, tell the ledger, wait for a person where the policy says so, write.
+"""The one road out of a peer: sum, pass the gate, write to the ledger, wait for review if required, write the file.
 
-In come the peer's own table and policy; out go parts and counts of scores, each with a line in the ledger. A crash is
-picked up where it left things, and requests from the network are answered by the same road.
+In come the peer's own table and policy. Out go parts and counts of scores, each with a line in the ledger. After a
+crash work continues where it stopped. Requests from the network take the same road.
 
 To add a kind of file that leaves: `_file_kinds.py`.
 """

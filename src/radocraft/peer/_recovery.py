@@ -1,4 +1,4 @@
-"""What a crash left of the answer to a request, brought to its end: a request is answered once, whatever is killed."""
+"""Recovery after a crash: every request is answered exactly once, whatever is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer on the network does with a request: the same road as by file, for contracts it agreed to."""
+"""What a peer on the network does with a request: the same as for files, for contracts it agreed to."""
 
 from __future__ import annotations
 

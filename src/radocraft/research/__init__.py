@@ -1,6 +1,6 @@
-"""The paper's experiments, rerun and carried on. No product code imports it.
+"""The paper's experiments, rerun and extended. No product code imports this room.
 
-In come the paper's data sets; out go tables of results and figures.
+In come the paper's data sets. Out go tables of results and figures.
 
 To add a claim of the study: `study/_claims.py`.
 To add a grid of settings: `study/_presets.py`.

@@ -1,7 +1,7 @@
 """All code that can see a row or writes SQL: engines, reading, cleaning, summing, a peer's own scorer.
 
-In come a peer's table and a contract; out goes a tally or scored rows, which stay at the peer. Rows stay where they
-are.
+In come a peer's table and a contract. Out goes a tally, or scored rows; both stay at the peer. The rows stay where
+they are.
 
 To add an engine: a file beside `engines/_postgres.py` that does what `engines/_base.py` asks; open it in
     `engines/_opening.py`.

@@ -1,4 +1,4 @@
-"""The same models, the same bytes: an archive in skops' format without the addresses and times that are in it.
+"""Reproducible archives of models, in skops' format: the same models give the same bytes.
 
 skops calls objects by where they stand in memory, and its zip says when it was written. Here objects that occur
 several times are numbered as they occur, all others need no name, and the clock stands still.

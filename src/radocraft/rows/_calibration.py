@@ -1,4 +1,4 @@
-"""From what a model says to log-odds that mean what they say, and how good they are out of fold.
+"""Calibration: from a model's output to calibrated log-odds, and how good they are out of fold.
 
 Platt's map: a logistic regression of the label on the model's log-odds z, P = 1 / (1 + exp(-(a z + b))), with
 Platt's targets, which keep it from certainty. ``a`` is never below 0: where a model says the opposite of

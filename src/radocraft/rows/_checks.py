@@ -1,4 +1,4 @@
-"""A peer's table against the contract: all that can be wrong with it, said once and clearly."""
+"""Checks of a peer's table against the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A peer's rows as a scorer sees them, a few ten thousand at a time, from whichever engine."""
+"""A peer's rows as a scorer reads them, in chunks of tens of thousands, from any engine."""
 
 from __future__ import annotations
 

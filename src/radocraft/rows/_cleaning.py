@@ -1,4 +1,4 @@
-"""Cleaning as the contract says it: a peer's table as every statement then finds it, on every engine.
+"""The contract's cleaning rules as engine expressions: every statement reads the cleaned table.
 
 A cleaned column keeps its name. What marks a missing value is NULL, a number is a double,
 a date is text in the form 2001-12-31, and a word is spelled as agreed, in small letters where capitals make no

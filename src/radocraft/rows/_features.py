@@ -1,4 +1,4 @@
-"""What a model of the peer's own is fitted on: columns of its table as they are, each read in one way.
+"""The columns that a peer's own model is fitted on, and how each is read.
 
 Numbers and truth values are themselves, dates are days, text is a category: the most frequent 200 each
 their own, all others together. Text that reads as numbers, truth values or dates throughout is

@@ -1,4 +1,4 @@
-"""Dealing rows into folds, by what they hold and by nothing else.
+"""Assigning rows to folds by their content alone.
 
 A row's lot is a number mixed from all of its features. Within a stratum (a label, at a
 signature that has enough rows of it) the lots in rising order are cut into as many runs as there

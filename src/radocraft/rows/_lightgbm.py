@@ -1,4 +1,4 @@
-"""LightGBM's boosters as text that is looked at before LightGBM reads it.
+"""LightGBM's boosters as text, which is checked before LightGBM reads it.
 
 A booster's own file is text: a header, and the trees as lists of numbers. LightGBM follows these numbers without
 looking where they lead. So of each line the numbers are counted and compared here, and what

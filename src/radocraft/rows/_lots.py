@@ -1,4 +1,4 @@
-"""A row's lot: a number mixed from what the row holds, by which it is dealt into a fold."""
+"""A row's lot: a hash of its content, which decides its fold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work shared out among cores: threads, since models and NumPy let others run while they reckon.
+"""Work shared among cores by threads, because models and NumPy release the interpreter lock.
 
 Each piece of work has its share of the cores to itself. Models that start a thread per core
 of their own, all at once, wait for one another more than they work.

@@ -1,4 +1,4 @@
-"""At most so many rows of each person, whoever reads the table.
+"""At most k rows of each person, whoever reads the table.
 
 Which of a person's rows count depends on nothing but their codes and bounded values, so that
 every engine keeps the same ones: they are in order of a whole number mixed from these,

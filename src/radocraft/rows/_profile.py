@@ -1,4 +1,4 @@
-"""What a peer may tell about its table before there is a contract: columns, and at most outlines of them.
+"""Profiles: what a peer shows of its table before there is a contract.
 
 A profile holds no row. By default it names the columns and their kinds. With
 ``outline`` it adds what helps to agree on codes: for numbers the quartiles

@@ -1,4 +1,4 @@
-"""What a scorer's file may hold, so that loading it runs no code and using it reads no foreign memory.
+"""What a scorer's file may contain, so that loading it runs no code and using it stays in its own memory.
 
 Models are kept in skops' format: types by name and numbers, no bytecode. Names are taken from a list: what
 skops trusts (scikit-learn's estimators), and a few more below. Trees are arrays of

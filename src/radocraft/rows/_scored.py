@@ -1,4 +1,4 @@
-"""What a peer holds of its rows once they are scored: a place, a label and a score each, and no more."""
+"""Scored rows: a place, a label and a score per row, and nothing else."""
 
 from __future__ import annotations
 

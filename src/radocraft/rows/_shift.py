@@ -1,4 +1,4 @@
-"""How values are moved before they are added: by their bounds, or, to lose no digits, by a guess from a sample."""
+"""How values are shifted before they are added: by their bounds, or to lose no digits, by a sample."""
 
 from __future__ import annotations
 

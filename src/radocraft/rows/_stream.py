@@ -1,4 +1,4 @@
-"""Block sums and moments in one pass, where handing out rows costs little more than reading them.
+"""Block sums and moments in one pass, for engines in this process.
 
 The engine streams one number per row, its place in the grid of all codes and
 labels, and the values to be summed. Several threads take batches of rows, as many

@@ -1,4 +1,4 @@
-"""What is summed of a peer's rows: by block, and as moments over all of them; asked of the engine.
+"""Sums of a peer's rows by block, and moments over all rows, computed by the engine.
 
 Two passes over the table, both where the data is. The first is one GROUP BY
 statement, the second gives the moments by whichever way suits the engine.

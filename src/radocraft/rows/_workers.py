@@ -1,4 +1,4 @@
-"""Rows that are worked on where they are: by the workers of a cluster, which give back a few numbers of each.
+"""Rows scored where they are, by the workers of a cluster, which return a few numbers per row.
 
 What is wrong with a row is noticed there and said here, without the row.
 """

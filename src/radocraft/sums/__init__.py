@@ -1,7 +1,7 @@
-"""Numbers by block: a peer's tally, cells in the model's units, and what adds up of them.
+"""Numbers by block: a peer's tally, and cells in the model's units.
 
-In come bounded rows as whole numbers on a grid, from `rows`; out go sums by block and second moments by label.
-Nothing here sees a row.
+In come sums of bounded rows, as whole numbers on a grid, from `rows`. Out go sums by block and second moments by
+label. This room sees no row.
 
 To add a number to the tally: a field in `_tally.py`.
 """

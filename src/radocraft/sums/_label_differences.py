@@ -1,4 +1,4 @@
-"""What proportions say about a peer's columns beyond the shared features, and how far it can be trusted.
+"""What proportions of the label say about a peer's columns, and how far that can be trusted.
 
 The shared features move a column's mean whatever the label is, so they stand beside
 the proportions, over groups g of rows with one signature,

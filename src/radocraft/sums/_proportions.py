@@ -1,4 +1,4 @@
-"""Peers without the label: what their sums would be by label, from the proportions of the label in each signature.
+"""Peers without the label: their sums by label, estimated from the proportions of the label in each signature.
 
 The holders of the label release cells by signature and label, hence the share
 ``pi_gc`` of class c in each group g of rows (a cell of a peer without the label).

@@ -1,4 +1,4 @@
-"""One peer's scores by cell: what of them is summed, and what can be read off the sums.
+"""One peer's scores by cell: what is summed, and what follows from the sums.
 
 A score is the log-odds that a peer's own model gives a row, out of fold. In units of
 `UNIT` around the log-odds of the label's base rate, each cell holds the number of its

@@ -1,4 +1,4 @@
-"""The claims of the paper's Results section: what each measures, and what it must come to.
+"""The claims of the paper's Results section: what each measures, and the value that supports it.
 
 The paper must have had one order of the features; we have ten, so each claim is measured
 once for every order, and stands with mean and spread. What a word such as "frequently" has

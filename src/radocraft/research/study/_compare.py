@@ -1,4 +1,4 @@
-"""The paper's claims, and ours, against results.
+"""The paper's claims, and ours, compared with results.
 
 Claims about DRL are judged on cells in the authors' reading (preset ``authors``), in the
 paper's two settings p_s = 0 and p_s = 0.2 (duplicates).

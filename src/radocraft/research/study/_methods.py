@@ -1,4 +1,4 @@
-"""The algorithms of the study on one fold: from the peers' tables to scores of test rows.
+"""The algorithms of the study, on one fold: from the peers' tables to scores of test rows.
 
 Our own go the way of the real thing, in memory: each peer's tally, its policy's
 release, the merged blocks, the learner. Nothing else of a peer's table reaches

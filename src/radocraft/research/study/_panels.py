@@ -1,4 +1,4 @@
-"""Panels: how one set of axes is drawn, in the colours of `report.theme`."""
+"""Panels: how one set of axes is drawn, in the colours of `pages`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a grid of cells: in parallel, seeded, and where a killed run left off."""
+"""Running a grid of cells: in parallel, seeded, and continuing after a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources made of others: every statement finds something made of the table in place of the table."""
+"""Sources derived from others: every statement reads something computed from the table instead of the table."""
 
 from __future__ import annotations
 
