@@ -124,8 +124,9 @@ def show_standings(records: list[dict[str, Any]]) -> None:
     for over in dict.fromkeys(line.over for line in lines):
         members = [line for line in lines if line.over == over]
         table = Table(Column("method", no_wrap=True), Column("gate", no_wrap=True), box=MARKDOWN)
-        for name in ("error %", "AUC", "log loss", "gap to joined boosting", "beats best peer in error, AUC, log loss"):
-            table.add_column(name, justify="right")
+        for name in ("error", "AUC", "log\nloss", "gap"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("wins", no_wrap=True)
         for line in members:
             loss = "" if isnan(line.log_loss) else f"{line.log_loss:.3f}"
             wins = ", ".join(map(str, line.wins))
@@ -133,6 +134,9 @@ def show_standings(records: list[dict[str, Any]]) -> None:
             table.add_row(line.algorithm, line.gate or "", *figures)
         out.print(f"\n**{over}: {members[0].cells} cells**\n")
         out.print(table)
+    if lines:
+        out.print("gap: error above that of boosting on the joined table, in points")
+        out.print("wins: cells in which the best peer's boosting is beaten in error, AUC, log loss")
 
 
 _WIDE = 90
@@ -250,9 +254,9 @@ def fedsim(
     if as_json:
         print_json([asdict(line) for line in lines])
         return
-    table = Table(Column("accuracy at noise in B's keys of", no_wrap=True), "figures", box=MARKDOWN)
+    table = Table(Column("accuracy at noise in B's keys of", no_wrap=True), Column("by", no_wrap=True), box=MARKDOWN)
     for level in NOISE_OF_KEYS:
-        table.add_column(level, justify="right")
+        table.add_column(level, justify="right", no_wrap=True)
     for line in lines:
         table.add_row(line.method, line.source, *(f"{value:.3f}" for value in line.accuracy))
     out.print(table)

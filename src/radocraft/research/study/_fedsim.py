@@ -47,17 +47,17 @@ PUBLISHED = {
 KEYS, BINS = 2, 4
 _TINY = 1e-6
 FEDSIM_REMARK = (
-    "Published: A alone has the label, rows are linked by keys in training and in testing, and keys do not predict.\n"
-    "Here: nothing is linked, both parties have the label of their own rows, the two widest keys in four bins are the\n"
-    "signature (which predicts too), and test rows are truly joined. Keys as features: A's own keys alone let a local\n"
-    "model reach what only joined rows reach in the published table, so then there is little for B to add.\n"
-    "Scores are one release for each species and party."
+    "Theirs, as published: A alone has the label; rows are linked by keys in training and in testing; keys do not "
+    "predict. Ours: nothing is linked; both parties have the label of their own rows; the two keys that vary most, in "
+    "four bins, are the signature, which predicts too; test rows are truly joined. With keys: they are features as "
+    "well. A local model with A's own keys is as good as truly joined rows, which leaves little for B to add. Matching "
+    "is over splines; scores are one release for each species and party."
 )
 
 
 @dataclass(frozen=True)
 class FedSimLine:
-    """One method: whose figures they are, and its accuracy at each level of noise in B's keys, averaged over runs."""
+    """One method, whose figures these are (``them``: published), and its accuracy by noise in B's keys."""
 
     method: str
     source: str
@@ -79,9 +79,9 @@ def run_fedsim(runs: int = 5, progress: Progress = quiet) -> list[FedSimLine]:
         with threadpool_limits(1):
             for method, accuracy in run_split(tables[at], seed):
                 found.setdefault(method, [[] for _ in tables])[at].append(accuracy)
-    published = [FedSimLine(method, "published", accuracy) for method, accuracy in PUBLISHED.items()]
+    published = [FedSimLine(method, "them", accuracy) for method, accuracy in PUBLISHED.items()]
     measured = [
-        FedSimLine(method, "here", tuple(float(np.mean(level)) for level in levels)) for method, levels in found.items()
+        FedSimLine(method, "us", tuple(float(np.mean(level)) for level in levels)) for method, levels in found.items()
     ]
     return [*published, *measured]
 
@@ -107,10 +107,10 @@ def run_split(table: pa.Table, seed: int) -> Iterator[tuple[str, float]]:
     truth = _column(new, "y")
     local = {
         "A alone, boosting": own,
-        "A alone, boosting, its keys as features": (*own, *keys),
-        "B alone, boosting, if it had the label": theirs,
+        "A alone with its keys, boosting": (*own, *keys),
+        "B alone, if it had the label, boosting": theirs,
         "truly joined, boosting": (*own, *theirs),
-        "truly joined, boosting, A's keys as features": (*own, *theirs, *keys),
+        "truly joined with A's keys, boosting": (*own, *theirs, *keys),
     }
     told = {}
     for method, names in local.items():
@@ -118,12 +118,12 @@ def run_split(table: pa.Table, seed: int) -> Iterator[tuple[str, float]]:
         told[method] = np.log(np.maximum(model.predict_proba(_matrix(new, names)), _TINY))
         yield method, float(np.mean(model.classes_[told[method].argmax(axis=1)] == truth))
     share_of_species = np.bincount(_column(known, "y").astype(np.int64)) / known.num_rows
-    fused = told["A alone, boosting"] + told["B alone, boosting, if it had the label"] - np.log(share_of_species)
-    yield "late fusion of A and B, if B had the label", float(np.mean(fused.argmax(axis=1) == truth))
-    for words, features in (("", (own, theirs)), (", keys as features", ((*own, *keys), (*theirs, *noisy)))):
+    fused = told["A alone, boosting"] + told["B alone, if it had the label, boosting"] - np.log(share_of_species)
+    yield "late fusion, if B had the label", float(np.mean(fused.argmax(axis=1) == truth))
+    for words, features in (("", (own, theirs)), (" with keys", ((*own, *keys), (*theirs, *noisy)))):
         parties = Parties.of(known, new, dict(zip("AB", features, strict=True)), seed)
-        for method, (gate, policy) in product(("matching, splines", "scores"), GATES.items()):
-            yield f"{method}, {gate} gate{words}", parties.accuracy(method, policy)
+        for method, (gate, policy) in product(("matching", "scores"), GATES.items()):
+            yield f"{method}{words}, {gate} gate", parties.accuracy(method, policy)
 
 
 @dataclass(frozen=True)

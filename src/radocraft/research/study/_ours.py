@@ -41,7 +41,7 @@ def run_ours(arena: Arena) -> Iterator[Outcome]:
 
 def _scores(arena: Arena) -> Iterator[Outcome]:
     keyed = arena.agree("score")
-    contracts = {"scores, linked groups": keyed, "scores": keyed.model_copy(update={"key": None})}
+    contracts = {"scores with key": keyed, "scores": keyed.model_copy(update={"key": None})}
     scorers: dict[str, Scorer] = {}
     for peer, table in arena.tables.items():
         fitted: list[Scorer] = []

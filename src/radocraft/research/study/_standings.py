@@ -30,7 +30,7 @@ _ORDER = (
     "matching, linear",
     "matching, splines",
     "scores",
-    "scores, linked groups",
+    "scores with key",
 )
 
 Place = tuple[object, ...]
@@ -108,7 +108,9 @@ def _size(group: tuple[str, list[dict[Contestant, Floats]]]) -> tuple[bool, int]
 
 def _lines(over: str, cells: list[dict[Contestant, Floats]]) -> Iterable[Standing]:
     best, joined = (np.array([cell[name, None] for cell in cells]) for name in (_BEST, _JOINED))
-    names = sorted(cells[0], key=lambda name: (_ORDER.index(name[0]), name[1] != "exact"))
+    ran = {name for name in cells[0] if all(name in cell for cell in cells)}
+    rank = {name: at for at, name in enumerate(_ORDER)}
+    names = sorted(ran, key=lambda name: (rank.get(name[0], len(rank)), name[0], name[1] != "exact"))
     for algorithm, gate in names:
         values = np.array([cell[algorithm, gate] for cell in cells])
         wins = (_SIGNS * values < _SIGNS * best).sum(axis=0)

@@ -73,7 +73,7 @@ def test_an_outcome_by_hand() -> None:
 
 def test_ours_go_the_whole_way_through_both_gates() -> None:
     found = {(outcome.algorithm, outcome.gate): outcome for outcome in run_ours(small_arena())}
-    names = ("drl", "matching, linear", "matching, splines", "scores", "scores, linked groups")
+    names = ("drl", "matching, linear", "matching, splines", "scores", "scores with key")
     assert {*found} == {(name, gate) for name in names for gate in ("exact", "default")}
     alone = max(outcome.auc for outcome in run_rivals(small_arena()) if outcome.peer)
     assert all(found[name, "exact"].auc > alone for name in names[1:])
