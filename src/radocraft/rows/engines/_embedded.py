@@ -19,6 +19,7 @@ from radocraft.contract import Kind
 from radocraft.errors import DataError, EmptyTable, FileError
 from radocraft.rows._moments import Advance, RowLayout, of_batches
 from radocraft.rows.engines._base import ROWS, Settings, drawn_by_place
+from radocraft.rows.engines._excel import SUFFIXES as EXCEL
 from radocraft.rows.engines._statement import written
 from radocraft.sums import Piece
 
@@ -146,6 +147,8 @@ def from_files(paths: list[Path], settings: Settings) -> DuckDBSource:
             raise FileError(f"There is no file '{file}'. Check the path.")
         if file.stat().st_size == 0:
             raise EmptyTable(f"'{file}' is empty. Give a file with a header and rows.")
+    if excel := [file for file in files if _suffix(file) in EXCEL]:
+        raise FileError(f"'{excel[0]}' is an Excel file. Give it alone, or save all as CSV or Parquet.")
     kinds = {"text" if _suffix(file) in _TEXT_FILES else "parquet" for file in files}
     if len(kinds) > 1:
         raise FileError(f"'{name}' mixes CSV and Parquet files. Give one kind at a time.")
@@ -252,7 +255,7 @@ def _as_written(file: Path) -> str:
 
 
 def _suffix(path: Path) -> str:
-    return Path(path.stem).suffix if path.suffix in (".gz", ".zst") else path.suffix
+    return (Path(path.stem).suffix if path.suffix.lower() in (".gz", ".zst") else path.suffix).lower()
 
 
 def _kind(duckdb_type: str) -> Kind:
@@ -275,18 +278,51 @@ def _explaining(name: str) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if isinstance(error, duckdb.InterruptException) or "interrupted" in first.lower():
+        message = str(error)
+        if isinstance(error, duckdb.InterruptException) or "interrupted" in message.lower():
             raise KeyboardInterrupt from error
         if isinstance(error, RuntimeError):
             raise
-        raise DataError(f"'{name}' could not be read: {first.rstrip('.')}.{_remedy(first)}") from error
+        raise DataError(f"'{name}' could not be read: {_why(error, message)}") from error
 
 
-def _remedy(message: str) -> str:
-    """What to do about a file that is not what its name says."""
-    if re.search(r"sniffing|CSV Error", message):
-        return " It is no CSV in UTF-8 with a line of names. Save it as that, or check the path."
-    if re.search(r"magic bytes|[Ff]ooter|[Tt]hrift|Parquet", message):
-        return " It is no Parquet file, or not a whole one. Write or copy it anew, or check the path."
-    return ""
+def _why(error: Exception, message: str) -> str:
+    """What went wrong and what to do, in words of ours: the engine's own may hold values of rows."""
+    for sign, words in _REASONS.items():
+        if re.search(sign, message):
+            return words
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__.removesuffix("Exception").removesuffix("Error"))
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}. Check the path and that you may read it."
+    return (
+        f"the engine gave up ({kind.lower() or 'no reason given'}). Check that the table is whole and that nobody is "
+        "writing it; then read it with another tool, or convert it to Parquet."
+    )
+
+
+_REASONS = {
+    r"nvalid unicode|not utf-8|UTF-8 encoded|byte sequence": (
+        "it is no CSV in UTF-8, but as it seems in a Windows encoding. Save it in Excel as 'CSV UTF-8', or convert it: "
+        "iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv (-f UTF-16 if it was saved as Unicode text)."
+    ),
+    r"not a GZIP stream|not a ZSTD": (
+        "it is not compressed as its name says, or not whole. Take .gz or .zst off its name, or copy it anew."
+    ),
+    r"sniffing|CSV Error": (
+        "it is no CSV in UTF-8 with a line of names, or some lines have more cells than names. Save it as that, or "
+        "check the path."
+    ),
+    r"magic bytes|[Ff]ooter|[Tt]hrift|Parquet": (
+        "it is no Parquet file, or not a whole one. Write or copy it anew, or check the path."
+    ),
+    r"Out of Memory|could not allocate": (
+        "memory ran out. Give more with memory_limit, a temp_directory for the rest, or fewer rows at a time."
+    ),
+    r"Conversion Error|Could not convert|out of range": (
+        "a value is not what its column says. Clean the column, or leave such cells empty."
+    ),
+    r"Catalog Error": "the table does not exist. Check its name, with the schema if it has one.",
+    r"Binder Error|Referenced column": "it lacks a column that was there before. Read it anew.",
+    r"Permission denied": "you may not read it. Ask for the right to.",
+    r"[Ll]ock": "another program is writing it. Close that, or copy the file.",
+}

@@ -8,14 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from radocraft.rows.engines import _excel
 from radocraft.rows.engines._base import Settings, Source
-from radocraft.rows.engines._embedded import from_database, from_files, from_memory
+from radocraft.rows.engines._embedded import DuckDBSource, from_database, from_files, from_memory
 from radocraft.rows.engines._postgres import SCHEMES, from_postgres
 from radocraft.rows.engines._ranged import ranged
 from radocraft.rows.engines._spark import from_spark, is_spark
-from radocraft.sums import Bound, Range
+from radocraft.sums import Bound, Piece, Range
 
 _DATABASES = (".duckdb", ".ddb", ".db")
+_SETTINGS = Settings()
 
 
 def open_source(
@@ -32,12 +34,12 @@ def open_source(
     Parameters
     ----------
     data
-        A path (CSV, TSV, Parquet, a folder or a pattern of them, a DuckDB
-        file), a list of paths, ``postgresql://user:password@host/database``, a
+        A path (CSV, TSV, Parquet, a folder or a pattern of them, an Excel or
+        DuckDB file), a list of paths, ``postgresql://user:password@host/database``, a
         Spark data frame, or an object with Arrow's C stream interface (pandas,
         Polars, pyarrow, a DuckDB relation). A source comes back as it is.
     table
-        The table's name, where ``data`` is a database.
+        The table's name, where ``data`` is a database; the sheet's, where it is an Excel file.
     rows
         Read only rows whose column lies in a range: ``(column, low, high)``,
         ``high`` left out.
@@ -76,9 +78,12 @@ def _at(place: str | Path, table: str | None, settings: Settings) -> Source:
         return from_postgres(str(place), table, settings)
     if Path(place).suffix in _DATABASES:
         return from_database(place, table, settings)
+    if Path(place).suffix.lower() in _excel.SUFFIXES:
+        source = in_memory(_excel.read_excel(Path(place), table), str(place), settings)
+        return replace(source, identify=lambda: (Piece.of_file(Path(place)),))
     return from_files([Path(place)], settings)
 
 
-def in_memory(table: pa.Table, name: str) -> Source:
+def in_memory(table: pa.Table, name: str, settings: Settings = _SETTINGS) -> DuckDBSource:
     """A table that was read already, under a name of its own for messages."""
-    return replace(from_memory(table, Settings()), name=name)
+    return replace(from_memory(table, settings), name=name)
