@@ -128,6 +128,36 @@ class Model(Record):
         """What scores are made of; see `radocraft.explain`."""
         return explain(self)
 
+    def to_sql(self, like: Any, dialect: str = "duckdb", table: str = "people") -> str:
+        """One SELECT that scores a table where it is, as `predict` does.
+
+        It gives the table's own columns, then ``score`` and, unless the label is a number, ``probability`` (of the
+        positive label); with several classes one of each, ``score_0`` and ``probability_NAME`` and so on.
+
+        Parameters
+        ----------
+        like
+            A table such as the one to be scored, a sample will do: its columns and how they are held are
+            taken from it. The columns of every peer must be there.
+        dialect
+            Whose SQL: "duckdb", "postgres", "spark", "snowflake" or "bigquery".
+        table
+            The name of the table to be scored.
+
+        Examples
+        --------
+        >>> import radocraft as rc
+        >>> contract, tables = rc.example_peers(rows=500)
+        >>> model = rc.learn([rc.share(tables[peer], contract, peer) for peer in tables], contract)
+        >>> people = tables["bank"].append_column("claims", tables["insurer"]["claims"])
+        >>> people = people.append_column("premium", tables["insurer"]["premium"])
+        >>> print(model.to_sql(people, "postgres", "public.people").splitlines()[0])
+        SELECT
+        """
+        from radocraft.model._statement import to_sql  # noqa: PLC0415 - rarely asked for
+
+        return to_sql(self, like, dialect, table)
+
     def to_sklearn(self) -> Any:
         """A fitted scikit-learn pipeline with the same classes and probabilities, for tables with all columns."""
         from radocraft.model._pipeline import to_sklearn  # noqa: PLC0415 - scikit-learn is slow to import

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,12 @@ from radocraft.arrays import Floats, Ints, dense
 from radocraft.contract import Categorical, Constants, Contract, Kind, Number, private_columns
 from radocraft.errors import MissingColumn, NotFinite
 from radocraft.rows._checks import check_read, check_rows, listed
-from radocraft.rows._cleaning import ColumnRule, as_it_is, rules_of, with_rules
+from radocraft.rows._cleaning import CleanedSource, ColumnRule, as_it_is, rules_of, with_rules
 from radocraft.rows._encoding import Reader
 from radocraft.rows._moments import RowLayout
+from radocraft.rows._score_statement import Formula, score_of, scored
 from radocraft.rows.engines._base import ROWS, Source
+from radocraft.rows.engines._statement import written
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,18 @@ class View:
         for reader in self.readers.values():
             relation = reader.rows(relation)
         return exp.select(*columns).from_(relation)
+
+    def statement(self, dialect: str, table: str, names: list[str], **numbers: Any) -> str:
+        """One SELECT in a dialect's SQL: the columns of ``table``, its rows' scores, and the probabilities ``names``.
+
+        ``numbers`` are those of a `Formula`.
+        """
+        formula, layout, kept = Formula(**numbers), self.layout, [*self.source.kinds()]
+        scores = [score_of(formula, at, layout.plain, layout.coded) for at in range(len(formula.intercept))]
+        query = scored(self.query(tuple(kept)), formula, scores, kept, names)
+        if isinstance(self.source, CleanedSource):
+            query = self.source.over(query)
+        return written(query, dialect, exp.to_table(table, dialect=dialect), pretty=True)
 
     def codes(self, batch: pa.RecordBatch) -> Ints:
         """The batch's signatures."""

@@ -61,17 +61,17 @@ class DerivedSource(ABC):
 
     def table(self, query: exp.Query) -> pa.Table:
         """The answer over what is seen."""
-        return self.whole.table(self._over(query))
+        return self.whole.table(self.over(query))
 
     def batches(self, query: exp.Query, *, ordered: bool = True) -> Generator[pa.RecordBatch, None, None]:
         """The answer over what is seen, streamed."""
-        return self.whole.batches(self._over(query), ordered=ordered)
+        return self.whole.batches(self.over(query), ordered=ordered)
 
     def moments(
         self, values: exp.Select, layout: RowLayout, gaps: Sequence[int], labels: int, advance: Advance
     ) -> Floats:
         """Moments over what is seen."""
-        return self.whole.moments(self._over(values), layout, gaps, labels, advance)
+        return self.whole.moments(self.over(values), layout, gaps, labels, advance)
 
     def sample(self, rows: int) -> exp.Query:
         """That of the whole; `table` asks it of what is seen."""
@@ -81,7 +81,8 @@ class DerivedSource(ABC):
         """That of the whole; `table` asks it of what is seen."""
         return self.whole.draw(rows, of, seed)
 
-    def _over(self, query: exp.Query) -> exp.Select:
+    def over(self, query: exp.Query) -> exp.Select:
+        """A query over the table as one over what is seen."""
         own = query.copy()
         for table in list(own.find_all(exp.Table)):
             if table.name == ROWS.name:
@@ -96,4 +97,4 @@ class DerivedCluster(DerivedSource):
     def mapped(self, query: exp.Query, work: Work) -> Generator[pa.RecordBatch, None, None]:
         """What the machines make of what is seen."""
         assert isinstance(self.whole, Cluster)
-        return self.whole.mapped(self._over(query), work)
+        return self.whole.mapped(self.over(query), work)

@@ -13,16 +13,15 @@ from radocraft.rows._expressions import LOOK_UP
 from radocraft.rows.engines._base import ROWS
 
 _NUMBER = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+_CANNOT_TRY = ("postgres", "spark")
 _WORDS = ("nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity")
 
 
-def written(query: exp.Query, dialect: str, table: exp.Table = ROWS) -> str:
+def written(query: exp.Query, dialect: str, table: exp.Table = ROWS, *, pretty: bool = False) -> str:
     """The SQL text of a statement over ``table``."""
     own = query.copy()
     for call in [call for call in own.find_all(exp.Anonymous) if call.name == LOOK_UP]:
         call.replace(_by_hash(call) if dialect == "duckdb" else _one_by_one(call))
-    if dialect == "duckdb":
-        return own.sql(dialect)
     for name in list(own.find_all(exp.Table)):
         if name.name == ROWS.name:
             name.replace(table.copy())
@@ -31,9 +30,9 @@ def written(query: exp.Query, dialect: str, table: exp.Table = ROWS) -> str:
             inner.this.offset(0, copy=False)
         for asked in list(own.find_all(exp.IsNan)):
             asked.replace(exp.EQ(this=asked.this.copy(), expression=exp.cast(exp.Literal.string("NaN"), "DOUBLE")))
-    while tried := own.find(exp.TryCast):
+    while dialect in _CANNOT_TRY and (tried := own.find(exp.TryCast)):
         tried.replace(_if_number(tried.this))
-    return own.sql(dialect)
+    return own.sql(dialect, pretty=pretty)
 
 
 def _by_hash(asked: exp.Anonymous) -> exp.Expr:
