@@ -149,8 +149,10 @@ class Model(Record):
         >>> import radocraft as rc
         >>> contract, tables = rc.example_peers(rows=500)
         >>> model = rc.learn([rc.share(tables[peer], contract, peer) for peer in tables], contract)
-        >>> people = tables["bank"].append_column("claims", tables["insurer"]["claims"])
-        >>> people = people.append_column("premium", tables["insurer"]["premium"])
+        >>> theirs = tables["insurer"].drop_columns(["defaulted", "region", "age_at_signing"])
+        >>> people = tables["bank"]
+        >>> for name in theirs.column_names:
+        ...     people = people.append_column(name, theirs[name])
         >>> print(model.to_sql(people, "postgres", "public.people").splitlines()[0])
         SELECT
         """
