@@ -57,7 +57,7 @@ def test_every_engine_gives_the_same_scores(engine: str, tmp_path: Path, request
         ).cells
         for scored in (rows, kept)
     )
-    for name in ("rows", "sums", "spreads", "histogram"):
+    for name in ("rows", "sums", "spreads", "histogram", "margins"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 

@@ -68,7 +68,7 @@ def _moments(part: Part) -> str:
     groups = {label: len(sums) for label, sums in part.metadata["scores"]["groups"].items()}
     told = ", ".join(f"{count:,} groups of {label}" for label, count in groups.items())
     keyed = f"; sums by group of the key, {told}" if any(groups.values()) else "; no key, so nothing by group"
-    return f"rows by agreed signature, and a histogram of residuals, each by label{keyed}"
+    return f"rows by agreed signature, and histograms of residuals and of scores, each by label{keyed}"
 
 
 def _checked(part: Part, contract: Contract | None) -> str:

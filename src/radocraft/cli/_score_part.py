@@ -31,6 +31,7 @@ def print_tables(part: Part, count: int) -> None:
     """Histograms whole, long tables by their first numbers."""
     tables = part.score_tables()
     _print_numbers("Rows by distance from the cell's mean score, from far below to far above", tables.histogram, 10**9)
+    _print_numbers("Rows by score, from far below the base rate's to far above", tables.margins, 10**9)
     signatures = {label: [f"{rows:,.0f}" for rows in each] for label, each in tables.counts.items()}
     _print_numbers("Rows by agreed signature, in the contract's order", signatures, count)
     if any(tables.groups.values()):

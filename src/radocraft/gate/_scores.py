@@ -1,10 +1,11 @@
-"""From a peer's scores to a release: five small tables, one after the other.
+"""From a peer's scores to a release: six small tables, one after the other.
 
 1. Rows are counted: all, by label, by agreed signature; small signatures are rolled up.
 2. Scores are summed in the cells that remain, and
 3. their distances from the cells' means, as these leave (`radocraft.sums.ScoreCells`).
-4. Residuals, by the deviations that leave, are counted in bins, a histogram for each label,
-5. and summed by groups of the key, if the contract has one.
+4. Residuals, by the deviations that leave, are counted in bins, a histogram for each label.
+5. So are the scores themselves: how good they are alone is measured, not concluded from the rest.
+6. Residuals are summed by groups of the key, if the contract has one.
 
 Each table is measured by numbers that left before, so one row moves it by its clip at
 most, and everything that sets the noise is public or noisy already. Values are whole
@@ -84,12 +85,20 @@ class ScoreTerms:
         """... in the sum of a group of so many rows, 30 at least."""
         return self._of(f, max(rows, _FEWEST))
 
+    def margins(self, f: float, rows: float) -> float:
+        """... in the count of a bin of scores, of so many rows of a label."""
+        return self._of(f, max(rows / BINS, _FEWEST))
+
     def _of(self, f: float, rows: float) -> float:
         return self.per_unit * max(1.0, f * math.sqrt(max(rows, 0.0)))
 
-    def spend(self, f: float, groups: float) -> Spend:
-        """What all tables cost; ``groups`` is the least noise in a group's sum, infinite without a key."""
-        tables = (1.0, self.labels(f)), (1.0, self.counts(f)), (1.0, self.bins(f))
+    def spend(self, f: float, groups: float, margins: float) -> Spend:
+        """What all tables cost.
+
+        ``groups`` is the least noise in a group's sum, infinite without a key, ``margins`` that in a bin of
+        scores: both are by label, and a row has one.
+        """
+        tables = (1.0, self.labels(f)), (1.0, self.counts(f)), (1.0, self.bins(f)), (1.0, margins)
         sums = (CLIP_SUM, self.cells(f)), (CLIP_SPREAD, self.cells(f)), (CLIP_GROUP, groups)
         rho = sum(0.5 * (self.per_unit * reach / sd) ** 2 for reach, sd in (*tables, *sums))
         return Spend(0.5 / TOTAL**2) + Spend(rho)
@@ -98,7 +107,7 @@ class ScoreTerms:
         """The smallest f whose noise costs no more than ``rho``."""
 
         def cost(f: float) -> float:
-            return self.spend(f, self.groups(f, _FEWEST) if with_key else math.inf).rho
+            return self.spend(f, self.groups(f, _FEWEST) if with_key else math.inf, self.margins(f, 0.0)).rho
 
         low, high = _SMALLEST, _LARGEST
         if cost(high) > rho:
@@ -248,10 +257,11 @@ def _noisy(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spe
         terms.groups(f, max(total, 0.0) / count) if count else 0.0
         for total, count in zip(by_label, groups, strict=True)
     )
-    levels = ScoreLevels(sd, terms.cells(f), terms.cells(f), terms.bins(f), group_sds)
+    margin_sds = tuple(terms.margins(f, max(total, 0.0)) for total in by_label)
+    levels = ScoreLevels(sd, terms.cells(f), terms.cells(f), terms.bins(f), group_sds, margin_sds)
     cells = _Tables(given, levels, noise).fill(after, labels, counted.counts, least, groups)
     least_groups = min((sd for sd in group_sds if sd), default=math.inf)
-    return cells, terms.spend(f, least_groups), int((after != codes).any(axis=1).sum())
+    return cells, terms.spend(f, least_groups, min(margin_sds)), int((after != codes).any(axis=1).sum())
 
 
 def _exact(given: _Given, policy: Policy, noise: Noise) -> tuple[ScoreCells, Spend, int]:
@@ -339,18 +349,28 @@ class _Tables:
         return replace(
             cells,
             histogram=self.histogram(residuals),
+            margins=self.margins(cells.margin_edges),
             groups=tuple(self.grouped(residuals, label, groups[label]) for label in (0, 1)),
         )
 
     def histogram(self, residuals: Callable[[_Given], Floats]) -> Floats:
-        """Rows by label and bin."""
+        """Rows by label and bin of their residuals."""
+        exact = self.binned(residuals, EDGES)
+        return np.asarray(exact + self.noise.draw(exact.shape, self.levels.bins))
+
+    def margins(self, edges: Floats) -> Floats:
+        """Rows by label and bin of their scores."""
+        exact = self.binned(lambda rows: rows.scores, edges)
+        return np.array([each + self.noise.draw(BINS, sd) for each, sd in zip(exact, self.levels.margins, strict=True)])
+
+    def binned(self, values: Callable[[_Given], Floats], edges: Floats) -> Floats:
+        """How many rows of each label have values in each bin; those outside are in the last ones."""
 
         def place(rows: _Given) -> Ints:
-            bins = np.searchsorted(EDGES, np.clip(residuals(rows), EDGES[0], _EVEN), side="right") - 1
-            return np.asarray(rows.which * BINS + bins)
+            bins = np.searchsorted(edges, values(rows), side="right") - 1
+            return np.asarray(rows.which * BINS + np.clip(bins, 0, BINS - 1))
 
-        exact = self.given.counted(place, 2 * BINS).reshape(2, BINS)
-        return np.asarray(exact + self.noise.draw(exact.shape, self.levels.bins))
+        return self.given.counted(place, 2 * BINS).reshape(2, BINS)
 
     def grouped(self, residuals: Callable[[_Given], Floats], label: int, groups: int) -> Floats:
         """Sums of a label's residuals by group of the key."""

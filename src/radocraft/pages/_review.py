@@ -135,7 +135,9 @@ def _budget(waiting: Pending) -> Iterator[Element]:
 
 
 _COLUMNS_HOLD = "second moments of the columns by label, centre and scale of each column"
-_SCORES_HOLD = "rows by agreed signature, a histogram of scores, and sums by group of the key, each by label"
+_SCORES_HOLD = (
+    "rows by agreed signature, histograms of scores and of their residuals, and sums by group of the key, each by label"
+)
 _SHADES = ("piece-3", "piece-0", "rest")
 
 
@@ -154,7 +156,7 @@ def _besides(part: Part) -> Section:
         "epsilon counts."
     )
     charts = [_spread(label, counts) for label, counts in told.histogram.items()]
-    lists = [("Rows by agreed signature, in the contract’s order", told.counts)]
+    lists = [("Rows by score", told.margins), ("Rows by agreed signature, in the contract’s order", told.counts)]
     lists += [("Distances summed by group of the key", told.groups)] if any(told.groups.values()) else []
     rows = [
         tag(

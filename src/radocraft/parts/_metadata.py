@@ -97,6 +97,8 @@ class ScoreLevelWords(_Strict):
     """In each count of a bin."""
     groups: dict[Text, Size]
     """In each group's sum, by label."""
+    margins: dict[Text, Size]
+    """In each count of a bin of scores, by label."""
 
 
 class ScoreWords(_Strict):
@@ -106,6 +108,8 @@ class ScoreWords(_Strict):
     """Rows of every agreed signature, in the order of the contract's codes."""
     histogram: dict[Text, Annotated[list[Number], Field(min_length=BINS, max_length=BINS)]]
     """Rows by bin of residuals, in deviations of their cells."""
+    margins: dict[Text, Annotated[list[Number], Field(min_length=BINS, max_length=BINS)]]
+    """Rows by bin of scores, about the log-odds of the base rate."""
     groups: dict[Text, Annotated[list[Number], Field(max_length=100_000)]]
     """Sums of residuals by group of the contract's key; empty without one."""
     levels: ScoreLevelWords

@@ -1,8 +1,8 @@
 """What a part of scores contains beyond a part of columns, and what must be true of it.
 
 Its table has the sums ``sum:NAME`` and ``sum:NAME~spread``, and its metadata a field
-``scores`` in place of moments: a histogram of residuals and sums by group of the key for
-each label.
+``scores`` in place of moments: a histogram of residuals, one of scores, and sums by group
+of the key for each label.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from radocraft.parts._check import broken, check_keys
 from radocraft.parts._metadata import pack, unpack, unpack_all
 from radocraft.parts._sign import check_signature
 from radocraft.parts._table import codes_of, labels_of, matrix_of
-from radocraft.sums import CLIP_GROUP, CLIP_SPREAD, CLIP_SUM, ScoreCells, ScoreLevels, count_groups
+from radocraft.sums import BINS, CLIP_GROUP, CLIP_SPREAD, CLIP_SUM, ScoreCells, ScoreLevels, count_groups
 
 _SDS = 6.0
 _CLOSE = 1e-9
@@ -37,12 +37,15 @@ class ScoreTables:
         Rows of every agreed signature, in the contract's order.
     histogram
         Rows by bin of residuals.
+    margins
+        Rows by bin of scores.
     groups
         Sums of residuals by group of the key; none without a key.
     """
 
     counts: dict[str, list[float]]
     histogram: dict[str, list[float]]
+    margins: dict[str, list[float]]
     groups: dict[str, list[float]]
 
     @classmethod
@@ -50,7 +53,7 @@ class ScoreTables:
         """As they stand in the file, whatever the contract is."""
         given = metadata["scores"]
         counts = {label: unpack_all(text).tolist() for label, text in given["counts"].items()}
-        return cls(counts, given["histogram"], given["groups"])
+        return cls(counts, given["histogram"], given["margins"], given["groups"])
 
 
 def score_columns(name: str) -> list[str]:
@@ -84,11 +87,13 @@ def describe_scores(cells: ScoreCells, contract: Contract) -> dict[str, Any]:
     return {
         "counts": {name: pack(rows) for name, rows in zip(names, cells.counts, strict=True)},
         "histogram": dict(zip(names, cells.histogram.tolist(), strict=True)),
+        "margins": dict(zip(names, cells.margins.tolist(), strict=True)),
         "groups": {name: sums.tolist() for name, sums in zip(names, cells.groups, strict=True)},
         "levels": {
             "spreads": levels.spreads,
             "bins": levels.bins,
             "groups": dict(zip(names, levels.groups, strict=True)),
+            "margins": dict(zip(names, levels.margins, strict=True)),
         },
     }
 
@@ -116,8 +121,9 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
     if {*labels.tolist()} != {*names}:
         raise broken(peer, "it lacks a label's cells")
     given = metadata["scores"]
-    by_label = given["counts"], given["histogram"], given["groups"], given["levels"]["groups"]
-    if any({*numbers} != {*names.values()} for numbers in by_label):
+    by_label = [given[field] for field in ("counts", "histogram", "margins", "groups")]
+    levels_by_label = [given["levels"][field] for field in ("groups", "margins")]
+    if any({*numbers} != {*names.values()} for numbers in (*by_label, *levels_by_label)):
         raise broken(peer, "it does not have counts, histograms and groups for each label")
     sums, spreads = matrix_of(table, [f"sum:{column}" for column in score_columns(name)]).T
     levels = metadata["levels"]
@@ -130,6 +136,7 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
         spreads,
         _counts(given["counts"], names, contract, peer),
         np.array([given["histogram"][label] for label in names.values()], dtype=np.float64),
+        np.array([given["margins"][label] for label in names.values()], dtype=np.float64),
         tuple(np.array(given["groups"][label], dtype=np.float64) for label in names.values()),
         ScoreLevels(
             float(levels["rows"]),
@@ -137,6 +144,7 @@ def read_scores(table: pa.Table, metadata: dict[str, Any], contract: Contract) -
             float(given["levels"]["spreads"]),
             float(given["levels"]["bins"]),
             tuple(float(given["levels"]["groups"][label]) for label in names.values()),
+            tuple(float(given["levels"]["margins"][label]) for label in names.values()),
         ),
     )
     _check_groups(cells, contract)
@@ -180,10 +188,16 @@ def check_scores(cells: ScoreCells) -> None:
     _check_sums(peer, most, (cells.sums, cells.spreads), (levels.sums, levels.spreads))
     for label in (0, 1):
         own = cells.which == label
-        rows, counted = float(cells.rows[own].sum()), cells.histogram[label]
-        room = _SDS * (levels.bins * len(counted) ** 0.5 + levels.rows * _breadth(cells.rows)) + len(cells.rows)
-        if abs(float(counted.sum()) - rows) > room + _CLOSE * rows or (counted < -_SDS * levels.bins - _CLOSE).any():
-            raise broken(peer, "its histogram of residuals does not fit its rows")
+        rows = float(cells.rows[own].sum())
+        room = _SDS * (levels.bins * BINS**0.5 + levels.rows * _breadth(cells.rows)) + len(cells.rows)
+        tables = (
+            ("residuals", cells.histogram[label], levels.bins),
+            ("scores", cells.margins[label], levels.margins[label]),
+        )
+        for name, counted, noise in tables:
+            most = room + _SDS * noise * BINS**0.5 + _CLOSE * rows
+            if abs(float(counted.sum()) - rows) > most or (counted < -_SDS * noise - _CLOSE).any():
+                raise broken(peer, f"its histogram of {name} does not fit its rows")
         signatures = cells.counts[label]
         if abs(float(signatures.sum()) - rows) > _SDS * levels.rows * len(signatures) ** 0.5 + room + _CLOSE * rows:
             raise broken(peer, "its counts of signatures do not fit its rows")

@@ -4,7 +4,8 @@ A score is the log-odds that a peer's own model gives a row, out of fold. In uni
 `UNIT` around the log-odds of the label's base rate, each cell holds the number of its
 rows, the sum of their scores and the sum of how far they are from the cell's mean;
 each label has one histogram of residuals (score less the cell's mean, over the cell's
-deviation), and sums of residuals by groups of a key that both peers have.
+deviation), one of the scores themselves, which says how good they are by themselves,
+and sums of residuals by groups of a key that both peers have.
 
 Means and deviations are read off noisy sums, drawn towards the label's by how much of
 a row's worth of noise is in them; peer and learner read them alike. So a residual at
@@ -32,6 +33,8 @@ _POSITIVE = np.array([0.0, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, _USUAL, 10.0, 40.
 EDGES = np.concatenate([-_POSITIVE[:0:-1], _POSITIVE])
 """Edges of the bins of residuals; the wide ones are for rows that a model which is nearly always right gets wrong."""
 BINS = len(EDGES) - 1
+_MARGIN = np.array([0.0, 0.2, 0.45, 0.75, 1.1, 1.5, 2.0, 2.7, 3.6, 5.0, 4.0 * TOP])
+_MARGIN_EDGES = np.concatenate([-_MARGIN[:0:-1], _MARGIN])
 _FAR = (EDGES[:-1] >= _USUAL) | (EDGES[1:] <= -_USUAL)
 _PRIOR_ROWS, _PRIOR_SPREADS = 3.0, 10.0
 _LEAST_SPREAD, _TYPICAL, _NORMAL = 0.03, 0.5, 1.25  # a normal deviation is 1.25 mean absolute residuals
@@ -52,8 +55,8 @@ class ScoreLevels:
     ----------
     rows, sums, spreads, bins
         In each count of a signature's rows, sum of scores, sum of absolute residuals, count of a bin.
-    groups
-        In each group's sum of residuals, by label code.
+    groups, margins
+        In each group's sum of residuals, and in each count of a bin of scores, by label code.
     """
 
     rows: float = 0.0
@@ -61,6 +64,7 @@ class ScoreLevels:
     spreads: float = 0.0
     bins: float = 0.0
     groups: tuple[float, ...] = ()
+    margins: tuple[float, ...] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,14 @@ class ScoreCells:
         Per label code, in rising order: rows by agreed signature, in the order of the contract's codes.
     histogram
         Per label code: rows by bin of residuals.
+    margins
+        Per label code: rows by bin of the score itself, between `margin_edges`.
     groups
         Per label code: sums of clipped residuals by group of the key; empty without a key.
     levels
         How much noise is in all of these.
 
-    The gate fills sums, spreads, histogram and groups one after the other, each measured by those before.
+    The gate fills sums, spreads, histogram, margins and groups one after the other, each measured by those before.
     """
 
     peer: str
@@ -95,6 +101,7 @@ class ScoreCells:
     spreads: Floats = field(default_factory=_none)
     counts: Floats = field(default_factory=_none)
     histogram: Floats = field(default_factory=_none)
+    margins: Floats = field(default_factory=_none)
     groups: tuple[Floats, ...] = ()
     levels: ScoreLevels = ScoreLevels()
 
@@ -112,6 +119,11 @@ class ScoreCells:
     def centre(self) -> float:
         """Log-odds of the base rate: all that scores are centred by."""
         return _base_log_odds(np.bincount(self.which, self.rows, 2))
+
+    @cached_property
+    def margin_edges(self) -> Floats:
+        """Edges of the bins in which scores themselves are counted: narrow about the centre."""
+        return np.asarray(self.centre + _MARGIN_EDGES)
 
     @cached_property
     def means(self) -> Floats:

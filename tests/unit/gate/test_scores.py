@@ -35,7 +35,7 @@ def test_rows_may_come_in_pieces_and_as_narrow_numbers(wide: bool, piece: int, m
     monkeypatch.setattr(_scores, "_PIECE", piece)
     found = release_scores(CONTRACT, "bank", **rows(3000, wide), noise=Noise.seeded(1)).cells
     assert any(len(sums) for sums in found.groups)
-    for name in ("codes", "rows", "sums", "spreads", "counts", "histogram"):
+    for name in ("codes", "rows", "sums", "spreads", "counts", "histogram", "margins"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
     for sums, theirs in zip(found.groups, expected.groups, strict=True):
         np.testing.assert_array_equal(sums, theirs)

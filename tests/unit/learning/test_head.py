@@ -33,8 +33,10 @@ class Normal(ScoreCells):
         labels = np.repeat([-1, 1], SIGNATURES)
         empty = np.zeros(2 * SIGNATURES)
         histogram, groups = np.zeros((2, BINS)), (np.zeros(0), np.zeros(0))
-        super().__init__(peer, codes, labels, positive.ravel(), empty, empty, positive, histogram, groups)
         means, deviations = apart**2 / 2 * labels + np.tile(odds, 2), np.full(2 * SIGNATURES, apart)
+        super().__init__(peer, codes, labels, positive.ravel(), empty, empty, positive, histogram, histogram, groups)
+        below = norm.cdf((self.margin_edges[:, None] - means) / deviations) * positive.ravel()
+        self.__dict__["margins"] = np.diff(below, axis=0).T.reshape(2, SIGNATURES, BINS).sum(axis=1)
         self.__dict__.update(means=means, deviations=deviations)
 
     def quantile(self, label: int, share: Floats) -> Floats:
