@@ -27,7 +27,7 @@ from radocraft import Policy
 from radocraft.gate import release_scores
 from radocraft.learning._correlation import correlate
 from radocraft.learning._head import fit_head
-from radocraft.learning._outlook import Quality, expect
+from radocraft.learning._outlook import Quality, Trials
 from radocraft.learning._virtual import Merged
 from radocraft.research.study._domains import DOMAINS
 
@@ -50,7 +50,7 @@ def run_fold(
             correlation = correlate(merged)
             head = fit_head(merged, correlation)
             signature = merged.log_odds[fold.places(fold.new_codes)]
-            told = expect(merged, head, correlation).here.error
+            told = float(Trials(merged, correlation, (head,)).value(np.ones(1))[0])
             yield name, Quality.of(head.log_odds(np.column_stack([new, signature])), labels), told
             if keyed:
                 fused = new.sum(axis=1) - (fold.peers - 1) * signature

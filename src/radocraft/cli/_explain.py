@@ -21,7 +21,6 @@ from radocraft.model import (
     Validation,
     Weight,
     absences,
-    gain_of,
     load_model,
     weights_in_words,
 )
@@ -67,7 +66,7 @@ def explain(
 def _explain_scores(model: ScoreModel, as_json: bool) -> None:
     if as_json:
         told = {
-            "gain": vars(gain_of(model)),
+            "gain": None if model.outlook is None else model.outlook.worth,
             "words": [weights_in_words(model), *(said for *_, said in absences(model))],
         }
         print_json(model.model_dump(mode="json", exclude={"contract", "signatures"}) | told)

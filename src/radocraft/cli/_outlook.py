@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from radocraft.cli._terminal import out
-from radocraft.model import ScoreModel, gain_of
+from radocraft.model import ScoreModel, ScoreOutlook
 
 
 def print_score_model(model: ScoreModel) -> None:
@@ -13,17 +13,26 @@ def print_score_model(model: ScoreModel) -> None:
     out.print(_weights(model))
     if len(model.peers) > 1:
         out.print(_relation(model))
-    out.print(_outlook(model))
-    out.print(gain_of(model).sentence)
+    if model.outlook is not None:
+        out.print(_outlook(model.outlook))
+        print_expected(model)
+        out.print(model.outlook.worth)
     for note in model.notes:
         out.print(f"Note: {note}.")
 
 
+def print_expected(model: ScoreModel) -> None:
+    """What to expect on new rows, in one sentence."""
+    if model.outlook is not None:
+        out.print(model.outlook.sentence)
+
+
 def _weights(model: ScoreModel) -> Table:
     grid = Table("score of", "weight", "alone: error", "without it", title="What peers add", title_justify="left")
+    alone, without = ({}, {}) if model.outlook is None else (model.outlook.alone, model.outlook.without)
     for peer, weight in zip(model.full.peers, model.full.weights, strict=True):
-        alone, without = model.outlook.alone[peer], model.outlook.without.get(peer)
-        grid.add_row(peer, f"{weight:+.2f}", f"{alone.error:.1%}", f"{without.error:.1%}" if without else "-")
+        errors = [f"{told[peer].error.value:.1%}" if peer in told else "-" for told in (alone, without)]
+        grid.add_row(peer, f"{weight:+.2f}", *errors)
     grid.add_row("shared features", f"{model.full.signature:+.2f}", "", "")
     return grid
 
@@ -37,12 +46,16 @@ def _relation(model: ScoreModel) -> Table:
     return grid
 
 
-def _outlook(model: ScoreModel) -> Table:
-    outlook = model.outlook
-    grid = Table("on new rows", "expect", "from", "to", title="Outlook", title_justify="left")
-    for name, form in (("error", ".1%"), ("auc", ".3f"), ("log_loss", ".3f")):
-        ends = sorted(getattr(quality, name) for quality in (outlook.low, outlook.here, outlook.high))
-        shown = [format(value, form) for value in (getattr(outlook.here, name), ends[0], ends[-1])]
-        grid.add_row({"error": "error", "auc": "AUC", "log_loss": "log loss"}[name], *shown)
-    grid.add_row("error of always predicting the commoner label", f"{outlook.base_rate:.1%}", "", "")
+def _outlook(outlook: ScoreOutlook) -> Table:
+    """Each number with its interval, and the standard errors that it is made of."""
+    parts = [*outlook.error.parts]
+    grid = Table("on new rows", "expect", "no model", *parts, title="Outlook", title_justify="left")
+    rows = (
+        ("error", outlook.error, ".1%", 0.0, outlook.base_rate),
+        ("AUC", outlook.auc, ".3f", 1.0, 0.5),
+        ("log loss", outlook.log_loss, ".3f", 0.0, outlook.base_log_loss),
+    )
+    for name, told, form, best, naive in rows:
+        errors = [f"± {told.parts[part]:{form}}" for part in parts]
+        grid.add_row(name, told.words(form, best=best), format(naive, form), *errors)
     return grid

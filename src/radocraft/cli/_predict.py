@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from radocraft.cli._outlook import print_expected
 from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, out, print_json, progress
 from radocraft.model import Model, ScoreModel, load_model, write_joined, write_scores
@@ -65,6 +66,8 @@ def predict(
     out.print(f", of them predicted {counts}." if given else ".")
     if absent:
         _print_absent(read, absent)
+    elif isinstance(read, ScoreModel):
+        print_expected(read)
 
 
 def _print_absent(model: Model | ScoreModel, absent: list[str]) -> None:

@@ -4,8 +4,8 @@
 2. Scores are summed in the cells that remain, and
 3. their distances from the cells' means, as these leave (`radocraft.sums.ScoreCells`).
 4. Residuals, by the deviations that leave, are counted in bins, a histogram for each label.
-5. So are the scores themselves: how good they are alone is measured, not concluded from the rest.
-6. Residuals are summed by groups of the key, if the contract has one.
+5. They are summed by groups of the key, if the contract has one.
+6. The scores themselves are counted in bins: how good they are alone is measured, not concluded from the rest.
 
 Each table is measured by numbers that left before, so one row moves it by its clip at
 most, and everything that sets the noise is public or noisy already. Values are whole
@@ -349,8 +349,8 @@ class _Tables:
         return replace(
             cells,
             histogram=self.histogram(residuals),
-            margins=self.margins(cells.margin_edges),
             groups=tuple(self.grouped(residuals, label, groups[label]) for label in (0, 1)),
+            margins=self.margins(cells.margin_edges),
         )
 
     def histogram(self, residuals: Callable[[_Given], Floats]) -> Floats:

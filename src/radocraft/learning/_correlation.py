@@ -43,7 +43,7 @@ class Correlation:
     error: Floats
     measured: bool
 
-    def moved(self, errors: float) -> Floats:
+    def moved(self, errors: float | Floats) -> Floats:
         """The matrix, so many standard errors off."""
         off = 1.0 - np.eye(len(self.mean))
         return np.asarray(np.clip(self.mean + errors * self.error, -0.9, 0.97) * off + np.eye(len(self.mean)))

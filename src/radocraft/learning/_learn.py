@@ -42,6 +42,7 @@ from radocraft.sums import Method as Proportions
 
 _NOISY = "noise"
 _UNSURE = 0.02
+_OF_SCORES: dict[str, Literal["scores", "average"]] = {"scores": "scores", "average": "average"}
 
 
 @one_thread
@@ -145,7 +146,7 @@ def _of_scores(
     parts: Sequence[Part | str | Path], contract: Contract, method: str | None, in_common: float
 ) -> ScoreModel:
     """The model over scores, from one part of each peer."""
-    if method not in (None, "scores", "average"):
+    if method is not None and method not in _OF_SCORES:
         raise LearnError(f"The method '{method}' is for contracts of columns. For scores use `scores` or `average`.")
     if not 0.0 < in_common <= 1.0:
         raise LearnError("`in_common` is the share of people that two peers have in common, above 0 and at most 1.")
@@ -154,8 +155,14 @@ def _of_scores(
     if len({one.peer for one in cells}) < len(cells):
         raise LearnError("Two parts come from the same peer. Give one part per peer.")
     notes = [f"{part.peer}: {note}" for part in read for note in part.metadata["notes"]]
-    average = method == "average"
-    return learn_scores(contract, cells, [*map(_origin, read)], notes, average=average, in_common=in_common)
+    return learn_scores(
+        contract,
+        cells,
+        [*map(_origin, read)],
+        notes,
+        method=None if method is None else _OF_SCORES[method],
+        in_common=in_common,
+    )
 
 
 @dataclass(frozen=True)

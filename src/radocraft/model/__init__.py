@@ -27,10 +27,10 @@ from radocraft.model._fields import (
     plain,
 )
 from radocraft.model._model import Model, load_column_model, load_model, predict
-from radocraft.model._outlook import ExpectedQuality, ScoreOutlook, gain_of
+from radocraft.model._outlook import ExpectedQuality, Interval, ScoreOutlook
 from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._score_words import absences, weights_in_words
-from radocraft.model._scores import HeadWeights, Relation, ScoreModel
+from radocraft.model._scores import HeadKind, HeadWeights, Relation, ScoreModel
 from radocraft.model._shares import bin_width, check_single, contributions, identity
 
 __all__ = [
@@ -43,7 +43,9 @@ __all__ = [
     "ExpectedQuality",
     "Explanation",
     "Gate",
+    "HeadKind",
     "HeadWeights",
+    "Interval",
     "Model",
     "NoiseCost",
     "Odds",
@@ -62,7 +64,6 @@ __all__ = [
     "check_single",
     "contributions",
     "explain",
-    "gain_of",
     "identity",
     "load_column_model",
     "load_model",

@@ -77,9 +77,10 @@ def check_scores(model: ScoreModel) -> None:
     _check(
         [np.shape(m) for m in (model.relation.correlation, model.relation.error)] == square, "its relation is malformed"
     )
-    told = model.outlook
-    _check({*told.alone} == {*peers} and {*told.without} <= {*peers}, "its outlook is of others")
-    _check(len(told.false_positive_rate) == len(told.true_positive_rate), "its ROC curve has ends missing")
+    if (outlook := model.outlook) is not None:
+        _check({*outlook.alone} == {*peers} and {*outlook.without} <= {*peers}, "its outlook is of others")
+        _check(outlook.best_peer in peers, "its gain is over another peer")
+        _check(len(outlook.false_positive_rate) == len(outlook.true_positive_rate), "its ROC curve has ends missing")
     _check_finite(model)
 
 

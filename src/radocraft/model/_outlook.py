@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import hypot, inf
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from radocraft.contract import Record
 from radocraft.model._fields import Reliability
-
-if TYPE_CHECKING:
-    from radocraft.model._scores import ScoreModel
 
 
 class Interval(Record):
@@ -45,57 +40,75 @@ class Interval(Record):
         """Whether it holds a value."""
         return self.low <= value <= self.high
 
+    def words(self, form: str, *, best: float = 0.0) -> str:
+        """From where to where; one side only where it reaches the best there is.
+
+        Examples
+        --------
+        >>> Interval(value=0.1, low=0.08, high=0.12).words(".1%")
+        '8.0% to 12.0%'
+        >>> Interval(value=0.002, low=0.0, high=0.012).words(".1%")
+        'below 1.2%'
+        >>> Interval(value=0.998, low=0.99, high=1.0).words(".3f", best=1.0)
+        'above 0.990'
+        """
+        if best in (self.low, self.high):
+            return f"above {self.low:{form}}" if best == self.high else f"below {self.high:{form}}"
+        return f"{self.low:{form}} to {self.high:{form}}"
+
 
 class ExpectedQuality(Record):
     """Error rate, AUC and log loss to expect on new rows."""
 
-    error: float
-    auc: float
-    log_loss: float
+    error: Interval
+    auc: Interval
+    log_loss: Interval
 
 
-class ScoreOutlook(Record):
-    """What to expect: here, and with every correlation two standard errors lower and higher.
+class ScoreOutlook(ExpectedQuality):
+    """What to expect of a model of scores on new rows.
 
-    ``alone`` is each peer's score by itself, ``without`` the model that lacks one peer,
-    ``rows`` the standard error of an error rate on so many rows, ``base_rate`` the error
-    of always giving the likelier label. ROC curve and reliability are of the rows that could
-    be from which all of this is told.
+    ``base_rate`` is the error of always giving the likelier label, and ``base_log_loss`` the log loss
+    of always giving its share. ``gain`` is how much better it is than the best peer's own score: less error, more
+    AUC, less log loss. ``alone`` is each peer's score by itself, from its own count of its scores,
+    ``without`` the model that lacks one peer. ROC curve and reliability are of the rows that could be from which
+    all of this is told.
     """
 
-    here: ExpectedQuality
-    low: ExpectedQuality
-    high: ExpectedQuality
-    rows: float
     base_rate: float
+    base_log_loss: float
+    best_peer: str
+    gain: ExpectedQuality
     alone: dict[str, ExpectedQuality]
     without: dict[str, ExpectedQuality] = Field(default_factory=dict)
     false_positive_rate: tuple[float, ...] = ()
     true_positive_rate: tuple[float, ...] = ()
     reliability: tuple[Reliability, ...] = ()
 
+    @property
+    def by_chance(self) -> bool:
+        """Whether it cannot be told from chance."""
+        return self.auc.low <= 0.5
 
-@dataclass(frozen=True)
-class Gain:
-    """How much better than the best peer alone a model of scores should be, in log loss and in one sentence."""
+    @property
+    def sentence(self) -> str:
+        """What to expect, from where to where, beside what needs no model."""
+        chance = " This cannot be told from chance." if self.by_chance else ""
+        return (
+            f"Expect an error of {self.error.words('.1%')}, an AUC of {self.auc.words('.3f', best=1.0)} and a log loss "
+            f"of {self.log_loss.words('.3f')}. Always predicting the commoner label errs {self.base_rate:.1%}.{chance}"
+        )
 
-    peer: str
-    loss: float
-    low: float
-    high: float
-    sentence: str
-
-
-def gain_of(model: ScoreModel) -> Gain:
-    """What the joint model gains over the best peer's own score, as far as what left tells."""
-    outlook = model.outlook
-    peer, alone = min(outlook.alone.items(), key=lambda item: item[1].log_loss)
-    low, high = sorted(alone.log_loss - quality.log_loss for quality in (outlook.low, outlook.high))
-    gain = alone.log_loss - outlook.here.log_loss
-    points = 100.0 * (alone.error - outlook.here.error)
-    found = f"{points:.1f} points of error and {gain:.3f} of log loss (from {low:.3f} to {high:.3f})"
-    if low > 0.0:
-        sentence = f"Together they should do better than {peer} alone by {found}."
-    else:
-        sentence = f"Whether they do better than {peer} alone cannot be told from what left: expected are {found}."
-    return Gain(peer, gain, low, high, sentence)
+    @property
+    def worth(self) -> str:
+        """Whether it is worth it: the gain over the best peer, in one sentence."""
+        error, loss, peer = self.gain.error, self.gain.log_loss, self.best_peer
+        told = (
+            f"{100 * error.value:.1f} points of error (from {100 * error.low:.1f} to {100 * error.high:.1f}) and "
+            f"{loss.value:.3f} of log loss (from {loss.low:.3f} to {loss.high:.3f})"
+        )
+        if loss.low > 0.0:
+            return f"Together they should do better than {peer} alone, by {told}."
+        if loss.high < 0.0:
+            return f"{peer} alone should do better than all together. Expected gain: {told}."
+        return f"Whether they do better than {peer} alone cannot be told from what left. Expected gain: {told}."

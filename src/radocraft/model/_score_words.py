@@ -13,6 +13,8 @@ _CLOSE = 0.15
 def weights_in_words(model: ScoreModel) -> str:
     """What the weights say of how the peers' scores belong together."""
     peers = model.full.peers
+    if model.head == "best peer":
+        return "One peer's score is taken at its word: all together are expected to do worse."
     if model.head == "average":
         return "The scores are averaged: every peer has the same weight, and nothing was fitted."
     ones = " ".join("1" for _ in peers).replace(" ", ", ")
@@ -35,17 +37,19 @@ def weights_in_words(model: ScoreModel) -> str:
 
 def absences(model: ScoreModel) -> Iterator[tuple[str, float, str]]:
     """Of every peer how many points of error it takes off the others' model, and a sentence on it."""
-    here = model.outlook.here
+    if (outlook := model.outlook) is None:
+        return
     for peer in model.full.peers:
-        if (without := model.outlook.without.get(peer)) is None:
+        if (without := outlook.without.get(peer)) is None:
             continue
-        points = 100.0 * (without.error - here.error)
+        points = 100.0 * (without.error.value - outlook.error.value)
         if model.full.weights[model.full.peers.index(peer)] <= 0.0:
             yield peer, points, f"{peer} adds nothing to the others: its weight is 0."
             continue
+        error, loss = without.error.value, without.log_loss.value
         yield (
             peer,
             points,
-            f"Without {peer} the error to expect is {without.error:.1%}, not {here.error:.1%}, and the log loss "
-            f"{without.log_loss:.3f}, not {here.log_loss:.3f}.",
+            f"Without {peer} the error to expect is {error:.1%}, not {outlook.error.value:.1%}, and the log loss "
+            f"{loss:.3f}, not {outlook.log_loss.value:.3f}.",
         )

@@ -34,6 +34,10 @@ from radocraft.rows import Scorer, open_source
 _REMEDY = "It must be a file written by `radocraft learn`; if it is from another version, learn it again."
 
 
+HeadKind = Literal["fitted", "average", "best peer"]
+"""Weights that are fitted, equal ones, or one peer's score by itself."""
+
+
 class HeadWeights(Record):
     """The formula for rows that have these peers' scores."""
 
@@ -75,12 +79,12 @@ class ScoreModel(Record):
     radocraft: str = __version__
     created: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     method: Literal["scores"] = "scores"
-    head: Literal["fitted", "average"]
+    head: HeadKind
     contract: Contract
     heads: tuple[HeadWeights, ...]
     signatures: tuple[float, ...]
     relation: Relation
-    outlook: ScoreOutlook
+    outlook: ScoreOutlook | None
     learned_from: tuple[Origin, ...]
     notes: tuple[str, ...] = ()
 

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from radocraft.contract import TwoValues
 from radocraft.files import size
 from radocraft.gate import describe_rows
-from radocraft.model import ExpectedQuality, Origin, ScoreModel, absences, gain_of, weights_in_words
+from radocraft.model import ExpectedQuality, Origin, ScoreModel, ScoreOutlook, absences, weights_in_words
 from radocraft.pages._bars import plain_bar, signed_bar
 from radocraft.pages._charts import Axis, Polyline, line_chart
 from radocraft.pages._markup import Child, tag
@@ -33,16 +33,20 @@ def score_head(model: ScoreModel) -> Iterator[Child]:
         "peers have no common id. No row left any of them, and no peer’s model.",
         class_="lead",
     )
-    told, gain = model.outlook, gain_of(model)
-    best = told.alone[gain.peer]
-    yield key_figures(
-        [
-            ("Error to expect", f"{told.here.error:.1%}", f"always the likelier label: {told.base_rate:.1%}"),
-            ("AUC to expect", f"{told.here.auc:.3f}", f"best peer alone ({gain.peer}): {best.auc:.3f}"),
-            ("Log loss to expect", f"{told.here.log_loss:.3f}", f"best peer alone: {best.log_loss:.3f}"),
-            ("Bytes that left", size(sum(origin.bytes for origin in model.learned_from)), "rows and models stayed"),
-        ]
-    )
+    yield key_figures([*_key_figures(model.outlook), _bytes(model)])
+
+
+def _key_figures(told: ScoreOutlook | None) -> Iterator[tuple[str, str, str]]:
+    if told is None:
+        return
+    best = told.alone[told.best_peer]
+    yield "Error to expect", told.error.words(".1%"), f"always the likelier label: {told.base_rate:.1%}"
+    yield "AUC to expect", told.auc.words(".3f", best=1.0), f"best peer alone ({told.best_peer}): {best.auc.value:.3f}"
+    yield "Log loss to expect", told.log_loss.words(".3f"), f"best peer alone: {best.log_loss.value:.3f}"
+
+
+def _bytes(model: ScoreModel) -> tuple[str, str, str]:
+    return "Bytes that left", size(sum(origin.bytes for origin in model.learned_from)), "rows and models stayed"
 
 
 def score_sections(model: ScoreModel) -> list[Section]:
@@ -51,47 +55,67 @@ def score_sections(model: ScoreModel) -> list[Section]:
 
 
 def _quality(model: ScoreModel) -> Section:
-    told = model.outlook
-    ends = sorted(quality.error for quality in (told.low, told.here, told.high))
-    words = (
-        f"On new rows expect an error of {told.here.error:.1%}, an AUC of {told.here.auc:.3f} and a log loss of "
-        f"{told.here.log_loss:.3f}. If the peers’ scores are two standard errors less or more related than "
-        f"{_known(model)}, the error is between {ends[0]:.1%} and {ends[-1]:.1%}; that no more rows were seen leaves "
-        f"another {2 * told.rows:.1%} open either way."
-    )
-    charts = [_reliability(model), _roc(model) if told.false_positive_rate else None]
+    if (told := model.outlook) is None:
+        words = "Too few rows were seen to say what to expect on new ones."
+        return Section("quality", "How good it is", [tag("p", words, class_="lead")])
+    charts = [_reliability(model, told), _roc(model, told) if told.false_positive_rate else None]
     return Section(
         "quality",
         "How good it is",
         [
-            tag("p", gain_of(model).sentence, class_="lead"),
-            tag("p", words),
-            _losses(model),
+            tag("p", told.worth, class_="lead"),
+            tag("p", told.sentence),
+            _intervals(model, told),
+            _losses(told),
             tag("div", [chart for chart in charts if chart is not None], class_="pair"),
             tag(
                 "p",
                 "All of this is told from rows that could be: drawn so that each peer’s scores are spread as its part "
-                "says, and related as the section below says. No row was joined for it.",
+                "says, and related as the section below says. No row was joined for it. How right such figures were on "
+                "other tables is on radocraft’s page “Told and true” (docs/calibration.md).",
                 class_="muted small",
             ),
         ],
     )
 
 
-def _known(model: ScoreModel) -> str:
-    return "their groups of the key show" if model.relation.source == "linked groups" else "is assumed"
+_PARTS = {
+    "relation": "how related the peers’ scores are",
+    "sample": "that no more rows were seen",
+    "noise": "the noise in what left",
+    "shape": "that people are not quite spread as assumed",
+}
 
 
-def _losses(model: ScoreModel) -> Element:
-    told = model.outlook
-    named: list[tuple[str, ExpectedQuality, str]] = [("This model", told.here, "up")]
+def _intervals(model: ScoreModel, told: ScoreOutlook) -> Element:
+    """From where to where, and why."""
+    names = ("Error", told.error, ".1%", 0.0), ("AUC", told.auc, ".3f", 1.0), ("Log loss", told.log_loss, ".3f", 0.0)
+    rows: list[tuple[Child, ...]] = [
+        (name, tag("b", each.words(form, best=best)), *(f"± {each.parts[part]:{form}}" for part in _PARTS))
+        for name, each, form, best in names
+    ]
+    measured = model.relation.source == "linked groups"
+    unknown = " How related they are was not measured: they may be unrelated, or as related as can be."
+    words = f"Standard errors by what they come of: {'; '.join(f'{name}: {why}' for name, why in _PARTS.items())}."
+    return tag(
+        "div",
+        tag("h3", "From where to where, and why"),
+        scrolling(table(("", "#Expect", *(f"#{name}" for name in _PARTS)), rows), "From where to where, and why"),
+        tag("p", words if measured else words + unknown, class_="muted small"),
+        class_="card bars",
+    )
+
+
+def _losses(told: ScoreOutlook) -> Element:
+    named: list[tuple[str, ExpectedQuality, str]] = [("This model", told, "up")]
     named += [(f"{peer} alone", quality, "down") for peer, quality in told.alone.items()]
     if len(told.without) > 2:
         named += [(f"Without {peer}", quality, "down") for peer, quality in told.without.items()]
-    largest = max(quality.log_loss for _, quality, _ in named)
+    shown = [(name, q.error.value, q.auc.value, q.log_loss.value, kind) for name, q, kind in named]
+    largest = max(loss for _, _, _, loss, _ in shown)
     rows = [
-        (name, tag("b", f"{q.log_loss:.3f}"), f"{q.error:.1%}", f"{q.auc:.3f}", plain_bar(q.log_loss, largest, kind))
-        for name, q, kind in named
+        (name, tag("b", f"{loss:.3f}"), f"{error:.1%}", f"{area:.3f}", plain_bar(loss, largest, kind))
+        for name, error, area, loss, kind in shown
     ]
     return tag(
         "div",
@@ -102,8 +126,7 @@ def _losses(model: ScoreModel) -> Element:
     )
 
 
-def _reliability(model: ScoreModel) -> Element | None:
-    told = model.outlook
+def _reliability(model: ScoreModel, told: ScoreOutlook) -> Element | None:
     if not told.reliability:
         return None
     label = model.contract.label.names[-1]
@@ -123,20 +146,19 @@ def _reliability(model: ScoreModel) -> Element | None:
     return figure("Reliability", chart, words, table(("#said", "#true", "#share of rows"), rows))
 
 
-def _roc(model: ScoreModel) -> Element:
-    told = model.outlook
+def _roc(model: ScoreModel, told: ScoreOutlook) -> Element:
     negative, positive = model.contract.label.names[0], model.contract.label.names[-1]
     points = tuple(zip(told.false_positive_rate, told.true_positive_rate, strict=True))
     tips = tuple(f"{y:.0%} of “{positive}” found at {x:.0%} of “{negative}” taken for it" for x, y in points)
     chart = line_chart(
-        f"ROC curve, area {told.here.auc:.3f}",
+        f"ROC curve, area {told.auc.value:.3f}",
         Axis.share(f"“{negative}” taken for “{positive}”"),
         Axis.share(""),
         [_CORNERS, Polyline(points, "main", tips=tips)],
     )
     words = f"How many “{positive}” are found (upwards) at the price of how many false alarms."
     rows = [(f"{x:.1%}", f"{y:.1%}") for x, y in points[::5]]
-    return figure(f"ROC, area {told.here.auc:.3f}", chart, words, table(("#false alarms", "#found"), rows))
+    return figure(f"ROC, area {told.auc.value:.3f}", chart, words, table(("#false alarms", "#found"), rows))
 
 
 def _peers(model: ScoreModel) -> Section:

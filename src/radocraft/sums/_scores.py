@@ -90,7 +90,7 @@ class ScoreCells:
     levels
         How much noise is in all of these.
 
-    The gate fills sums, spreads, histogram, margins and groups one after the other, each measured by those before.
+    The gate fills sums, spreads, histogram, groups and margins one after the other, each measured by those before.
     """
 
     peer: str

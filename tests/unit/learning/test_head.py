@@ -17,7 +17,7 @@ from radocraft import Policy
 from radocraft.arrays import Floats
 from radocraft.learning._correlation import Correlation, correlate
 from radocraft.learning._head import FIT, Head, fit_head
-from radocraft.learning._outlook import Quality, expect
+from radocraft.learning._outlook import Quality, Trials, own_head
 from radocraft.learning._virtual import Merged, virtual_rows
 from radocraft.sums import BINS, ScoreCells
 
@@ -130,17 +130,18 @@ def test_a_head_over_some_peers_is_bayes_rule_of_those() -> None:
 @pytest.mark.parametrize("aparts", [[1.0], [1.0, 1.0], [0.8, 1.2, 1.0]])
 def test_what_to_expect_is_what_two_normals_have(aparts: list[float]) -> None:
     merged, peers = world(aparts, slope=0.0), len(aparts)
-    told = expect(merged, fit_head(merged, of(0.0, peers)), of(0.0, peers, 0.1))
+    head = fit_head(merged, of(0.0, peers))
+    trials = Trials(merged, of(0.0, peers, 0.1), (head, *map(own_head, range(peers))))
+    (error, area, loss), *alone = trials.reached(np.eye(peers))
     whole = np.sqrt(np.sum(np.square(aparts)))
-    assert told.here.error == pytest.approx(norm.cdf(-whole / 2), abs=0.01)
-    assert told.here.auc == pytest.approx(norm.cdf(whole / 2**0.5), abs=0.01)
-    for apart, alone in zip(aparts, told.alone, strict=True):
-        assert alone.error == pytest.approx(norm.cdf(-apart / 2), abs=0.005)
-    assert told.base_rate == pytest.approx(0.5, abs=0.001)
-    assert told.rows == pytest.approx((told.here.error * (1 - told.here.error) / ROWS) ** 0.5)
-    if peers > 1:  # less of the same is worse
-        assert told.low.log_loss < told.here.log_loss < told.high.log_loss
-        assert told.low.auc > told.here.auc > told.high.auc
+    assert error == pytest.approx(norm.cdf(-whole / 2), abs=0.01)
+    assert area == pytest.approx(norm.cdf(whole / 2**0.5), abs=0.01)
+    for apart, own in zip(aparts, alone, strict=True):
+        assert own[0] == pytest.approx(norm.cdf(-apart / 2), abs=0.005)
+    if peers > 1:  # more of the same is worse
+        less, more = (trials.reached(of(related, peers).mean)[0] for related in (-0.2, 0.2))
+        assert less[2] < loss < more[2]
+        assert less[1] > area > more[1]
 
 
 @pytest.mark.parametrize("policy", [Policy.exact(), Policy()], ids=["exact", "noisy"])
@@ -160,9 +161,9 @@ def test_through_the_gate_it_is_nearly_as_good_as_bayes_rule(policy: Policy, rel
     assert reached.error < best.error + 0.003
     alone = [Quality.of(column, new.labels) for column in new.scores.T]
     assert reached.log_loss < min(one.log_loss for one in alone) - 0.01
-    told = expect(merged, found, correlate(merged))
-    assert told.here.error == pytest.approx(reached.error, abs=0.01)
-    assert told.here.log_loss == pytest.approx(reached.log_loss, abs=0.02)
+    error, _, loss = Trials(merged, correlate(merged), (found,)).value(np.ones(1))
+    assert error == pytest.approx(reached.error, abs=0.01)
+    assert loss == pytest.approx(reached.log_loss, abs=0.02)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 200))

@@ -30,6 +30,7 @@ def test_every_set_of_peers_has_its_formula() -> None:
     assert [head.peers for head in model.heads] == [s for n in range(4) for s in combinations(peers, n)]
     assert model.full.peers == model.peers == peers
     assert all(len(head.weights) == len(head.peers) for head in model.heads)
+    assert model.outlook is not None
     assert {*model.outlook.alone} == {*model.outlook.without} == {*peers}
 
 
@@ -44,11 +45,14 @@ def test_of_many_peers_some_sets_have_one() -> None:
 
 def test_outlooks_without_a_peer_lose_what_it_adds() -> None:
     told = scored_model(4000).outlook
+    assert told is not None
     for peer, other in (("bank", "shop"), ("shop", "bank")):
-        assert told.here.log_loss < told.without[peer].log_loss
-        assert told.without[peer].log_loss == pytest.approx(told.alone[other].log_loss, abs=0.01)
-    assert told.low.log_loss < told.here.log_loss < told.high.log_loss
-    assert told.here.error < min(told.base_rate, told.alone["bank"].error)
+        assert told.log_loss.value < told.without[peer].log_loss.value
+        assert told.without[peer].log_loss.value == pytest.approx(told.alone[other].log_loss.value, abs=0.01)
+    assert told.error.value < min(told.base_rate, told.alone["bank"].error.value)
+    assert told.gain.log_loss.value == pytest.approx(
+        min(alone.log_loss.value for alone in told.alone.values()) - told.log_loss.value
+    )
 
 
 def test_the_average_gives_everybody_the_same_weight_and_the_signature_none() -> None:

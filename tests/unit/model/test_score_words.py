@@ -20,10 +20,17 @@ def test_related_scores_say_part_of_it_twice() -> None:
 def test_absences_are_the_others_models_less_this_one() -> None:
     model = scored_model()
     told = {peer: points for peer, points, _ in absences(model)}
+    assert model.outlook is not None
     without = model.outlook.without
-    assert told == {peer: 100.0 * (without[peer].error - model.outlook.here.error) for peer in ("bank", "shop")}
+    assert told == {peer: 100.0 * (without[peer].error.value - model.outlook.error.value) for peer in ("bank", "shop")}
 
 
 def test_an_average_was_not_fitted() -> None:
     averaged = scored_model().model_copy(update={"head": "average"})
     assert "nothing was fitted" in weights_in_words(averaged)
+    alone = scored_model().model_copy(update={"head": "best peer"})
+    assert "taken at its word" in weights_in_words(alone)
+
+
+def test_without_an_outlook_nothing_is_said_of_absences() -> None:
+    assert not [*absences(scored_model().model_copy(update={"outlook": None}))]

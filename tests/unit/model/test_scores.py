@@ -10,7 +10,7 @@ from scipy.special import expit
 from tests.unit.scored import scored_model
 
 from radocraft.errors import FileError
-from radocraft.model import ExpectedQuality, ScoreModel, gain_of
+from radocraft.model import ScoreModel
 
 SCORES = np.array([[2.0, -1.0], [0.5, 0.25], [-3.0, 9.0], [0.0, 0.0]])
 PLACES = [0, 1, 2, 0]
@@ -79,8 +79,9 @@ def test_the_file_is_the_model(model: ScoreModel, tmp_path: Path) -> None:
         (lambda tree: tree["signatures"].pop(), "the log-odds of a signature are missing"),
         (lambda tree: tree["relation"]["error"].pop(), "its relation is malformed"),
         (lambda tree: tree["outlook"]["alone"].pop("bank"), "its outlook is of others"),
+        (lambda tree: tree["outlook"].update(best_peer="club"), "its gain is over another peer"),
         (lambda tree: tree.update(signatures=[1e999] * 4), "not finite"),
-        (lambda tree: tree.update(head="guessed"), "'fitted' or 'average'"),
+        (lambda tree: tree.update(head="guessed"), "'fitted', 'average' or 'best peer'"),
     ],
 )
 def test_files_that_no_model_has_are_refused(model: ScoreModel, tmp_path: Path, change, words: str) -> None:  # type: ignore[no-untyped-def]
@@ -93,21 +94,6 @@ def test_files_that_no_model_has_are_refused(model: ScoreModel, tmp_path: Path, 
     assert words in str(raised.value.__cause__)
 
 
-def test_the_gain_is_over_the_best_peer_alone(model: ScoreModel) -> None:
-    def quality(loss: float, error: float = 0.1) -> ExpectedQuality:
-        return ExpectedQuality(error=error, auc=0.9, log_loss=loss)
-
-    def told(low: float, here: float, high: float) -> ScoreModel:
-        alone = {"bank": quality(0.5, 0.2), "shop": quality(0.4, 0.15)}
-        sides = {"low": quality(low), "here": quality(here), "high": quality(high), "alone": alone}
-        return model.model_copy(update={"outlook": model.outlook.model_copy(update=sides)})
-
-    sure = gain_of(told(0.2, 0.3, 0.35))
-    assert (sure.peer, sure.loss, sure.low, sure.high) == ("shop", *map(pytest.approx, (0.1, 0.05, 0.2)))
-    assert sure.sentence == (
-        "Together they should do better than shop alone by 5.0 points of error and 0.100 of log loss "
-        "(from 0.050 to 0.200)."
-    )
-    unsure = gain_of(told(0.2, 0.3, 0.45))
-    assert unsure.low == pytest.approx(-0.05)
-    assert unsure.sentence.startswith("Whether they do better than shop alone cannot be told")
+def test_a_model_of_few_rows_has_no_outlook(model: ScoreModel, tmp_path: Path) -> None:
+    model.model_copy(update={"outlook": None}).save(tmp_path / "model.json")
+    assert ScoreModel.load(tmp_path / "model.json").outlook is None

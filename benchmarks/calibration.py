@@ -1,0 +1,309 @@
+"""Told and true: what the outlook of score models says beside what new rows show.
+
+    RADOCRAFT_DATA=... python benchmarks/calibration.py [cells] [copies] [generated] [growth] [--kept DIRECTORY]
+        [--figure FILE]
+
+`cells`: the paper's 44 cells (benchmarks/scored.py). `copies`: of the domains that hold the same rows several times
+over, the same cells with all copies of a row in one fold, so that no test row was learned by heart. `generated`: tables
+with a known law (radocraft.research.study._generator), of seeds that nothing was designed on. `growth`: drawn scores of
+1,000 to 1,000,000 rows. All through the default gate, with a fresh key. Every section prints its page's table; what is
+told goes into the figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import norm
+from scored import ScoredFold, _scored, agreed, cells_of, scored_folds
+from scores import linked, released
+
+from radocraft import Contract, Policy
+from radocraft.gate import release_scores
+from radocraft.learning._correlation import correlate
+from radocraft.learning._head import fit_head
+from radocraft.learning._outlook import Quality, influences, outlook_of
+from radocraft.learning._virtual import Merged
+from radocraft.model import Interval
+from radocraft.research.study import _generator as generator
+from radocraft.research.study._domains import DOMAINS
+
+MEASURES = ("error", "auc", "log_loss")
+COPIES = ("winered", "winewhite", "phishing")
+ROWS, TESTED = 20_000, 40_000
+GENERATED = tuple(
+    (peers, positive, relation)
+    for positive in (0.05, 0.1, 0.2, 0.4)
+    for peers, relation in ((2, -0.4), (2, 0.0), (3, 0.2), (2, 0.5), (4, 0.8))
+)
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+
+@dataclass(frozen=True)
+class Told:
+    """One outlook beside the truth: by measure what is told, from, to, true and the standard error of the truth."""
+
+    name: str
+    section: str
+    told: np.ndarray  # (measures, 5)
+    gain: np.ndarray  # of log loss: told, from, to, true
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The interval, the test rows' own error included, (measures, 2)."""
+        value, low, high, _, error = self.told.T
+        return np.array([value - np.hypot(value - low, 2 * error), value + np.hypot(high - value, 2 * error)]).T
+
+    @property
+    def held(self) -> np.ndarray:
+        """Whether it holds the truth, by measure."""
+        return (self.ends[:, 0] <= self.told[:, 3]) & (self.told[:, 3] <= self.ends[:, 1])
+
+
+def tell(fold: ScoredFold, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
+    """(told, gain) of one draw of key and noise; None where nothing is told."""
+    merged = released(fold, rng, Policy(), keyed=True)
+    correlation = correlate(merged)
+    head = fit_head(merged, correlation)
+    outlook = outlook_of(merged, [head], correlation)
+    if outlook is None:
+        return None
+    rows = np.column_stack([fold.new, merged.log_odds[fold.places(fold.new_codes)]])
+    each = influences(head.log_odds(rows), fold.new_labels)
+    true, variance = each.mean(axis=0), each.var(axis=0) / len(each)
+    told = [[*ends(getattr(outlook, name)), true[at], variance[at]] for at, name in enumerate(MEASURES)]
+    alone = Quality.of(fold.new[:, merged.names.index(outlook.best_peer)], fold.new_labels)
+    return np.array(told), np.array([*ends(outlook.gain.log_loss), alone.log_loss - true[2]])
+
+
+def ends(interval: Interval) -> tuple[float, float, float]:
+    """Value, low, high."""
+    return interval.value, interval.low, interval.high
+
+
+def over_folds(name: str, section: str, folds: Iterator[ScoredFold], seed: int) -> Told | None:
+    """Means over the folds of a cell; its test rows are all of theirs."""
+    rng, found = np.random.default_rng([seed, 18]), []
+    for fold in folds:
+        if (one := tell(fold, rng)) is None:
+            return None
+        found.append(one)
+    told = np.mean([each for each, _ in found], axis=0)
+    told[:, 4] = np.sqrt(told[:, 4] / len(found))
+    return Told(name, section, told, np.mean([gain for _, gain in found], axis=0))
+
+
+def cells(kept: Path | None) -> Iterator[Told | str]:
+    """The 44 cells, or the name of one of which nothing is told."""
+    for number, cell in enumerate(cells_of([*DOMAINS])):
+        name = f"{cell.domain}, {cell.peers} peers, draw {cell.seed}"
+        yield over_folds(name, "cells", scored_folds(cell, kept), number) or name
+
+
+def copies(kept: Path | None) -> Iterator[Told | str]:
+    """Cells of the domains with copies, all copies of a row in one fold."""
+    for number, cell in enumerate(cells_of([*COPIES])):
+        name = f"{cell.domain}, {cell.peers} peers, draw {cell.seed}"
+        together = replace(cell, grouped=True)
+        yield over_folds(name, "copies", scored_folds(together, kept and kept / "grouped"), number) or name
+
+
+def generated(kept: Path | None) -> Iterator[Told | str]:
+    """Generated tables, each peer's own boosting fitted."""
+    for number, (peers, positive, relation) in enumerate(GENERATED):
+        name = f"{ROWS:,} rows, {peers} peers, {positive:.0%} positive, relation {relation:g}"
+        fold = generated_fold(peers, positive, relation, 100 + number, kept)
+        yield over_folds(name, "generated", iter([fold]), number) or name
+
+
+def generated_fold(peers: int, positive: float, relation: float, seed: int, kept: Path | None) -> ScoredFold:
+    """Peers' models of a generated table, and their scores of other people."""
+    file = None if kept is None else kept / f"generated-{peers}-{positive}-{relation}-{seed}.npz"
+    if file is not None and file.exists():
+        with np.load(file) as held:
+            return ScoredFold(**{name: held[name] for name in held.files})
+    drawn = [
+        _people(generator.generate_peers(rows, peers=peers, positive=positive, relation=relation, seed=seed + more))
+        for rows, more in ((ROWS, 0), (TESTED, 10_000))
+    ]
+    contract = agreed(peers, [5, 4, 1]).model_copy(update={"key": None})
+    columns = [_scored(contract, f"p{at}", *(_own(*people, at) for people in drawn)) for at in range(peers)]
+    (_, codes, labels), (_, new_codes, new_labels) = drawn
+    scores, new = (np.column_stack(each) for each in zip(*columns, strict=True))
+    fold = ScoredFold(codes, labels, scores, new_codes, new_labels, new, np.zeros(TESTED))
+    if file is not None:
+        np.savez_compressed(file, **vars(fold))
+    return fold
+
+
+def _people(drawn: generator.GeneratedPeers) -> tuple[pa.Table, np.ndarray, np.ndarray]:
+    """The joined table, codes of the shared features, labels."""
+    held = drawn.joined
+    region = np.array([generator.REGIONS.index(name) for name in held["region"].to_pylist()])
+    band = np.searchsorted(generator.AGES[1:-1], held["age"].to_numpy(), side="right")
+    sex = np.array([generator.SEXES.index(name) for name in held["sex"].to_pylist()])
+    labels = np.array([label == "yes" for label in held["label"].to_pylist()]).astype(np.int64)
+    return held, np.column_stack([region, band, sex]), labels
+
+
+def _own(held: pa.Table, codes: np.ndarray, labels: np.ndarray, peer: int) -> pa.Table:
+    """What one peer holds of them."""
+    columns = {f"s{at}": column.astype(np.float64) for at, column in enumerate(codes.T)}
+    columns |= {name: held[name] for name in held.column_names if name.startswith(f"peer{peer + 1}_")}
+    return pa.table({**columns, "y": labels})
+
+
+def summary(found: list[Told], untold: list[str]) -> Iterator[str]:
+    """The table of a section."""
+    yield "| | error told | true | AUC told | true | log loss told | true | all held |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for one in found:
+        (error, area, loss), ends = one.told, one.ends
+        yield (
+            f"| {one.name} | {100 * error[0]:.1f} ({100 * ends[0, 0]:.1f} to {100 * ends[0, 1]:.1f}) | "
+            f"{100 * error[3]:.1f} | {area[0]:.3f} ({ends[1, 0]:.3f} to {ends[1, 1]:.3f}) | {area[3]:.3f} | "
+            f"{loss[0]:.3f} ({ends[2, 0]:.3f} to {ends[2, 1]:.3f}) | {loss[3]:.3f} | "
+            f"{'yes' if one.held.all() else 'no'} |"
+        )
+    off, held = np.array([np.abs(one.told[:, 0] - one.told[:, 3]) for one in found]), np.array([o.held for o in found])
+    mean, most = off.mean(axis=0), off.max(axis=0)
+    yield ""
+    yield f"{len(found)} told, {len(untold)} not told (fewer than 300 rows)."
+    yield (
+        f"Off by, on average (at most): error {100 * mean[0]:.2f} ({100 * most[0]:.2f}) points, AUC {mean[1]:.4f} "
+        f"({most[1]:.4f}), log loss {mean[2]:.4f} ({most[2]:.4f})."
+    )
+    error, area, loss = map(_share, held.T)
+    yield f"Intervals hold the truth: error {error}, AUC {area}, log loss {loss}."
+    gains = np.array([one.gain for one in found])
+    sure = (gains[:, 1] > 0) | (gains[:, 2] < 0)
+    right = np.sign(gains[sure, 0]) == np.sign(gains[sure, 3])
+    yield f"Gain over the best peer: told apart from none in {_share(sure)}, with the right sign in {_share(right)}."
+
+
+def _share(truths: np.ndarray) -> str:
+    return f"{truths.sum()} of {len(truths)}"
+
+
+def growth() -> Iterator[str]:
+    """The relation's error and the gap to the logistic on joined scores, by rows."""
+    yield "| rows | groups | relation | estimate | standard error | times root of groups | gap, points of error |"
+    yield "|---|---|---|---|---|---|---|"
+    for rows in SIZES:
+        found = [grown(rows, draw) for draw in range(max(1, min(8, 100_000 // rows)))]
+        groups, true, mean, error, gap = np.mean(found, axis=0)
+        yield (
+            f"| {rows:,} | {groups:,.0f} | {true:.3f} | {mean:.3f} | {error:.4f} | {error * groups**0.5:.2f} | "
+            f"{100 * gap:.3f} |"
+        )
+
+
+def grown(rows: int, seed: int, positive: float = 0.3, relation: float = 0.5) -> tuple[float, ...]:
+    """Groups, relation of the scores (true, estimate, standard error) and gap in error, of scores drawn at random."""
+    contract = _long_key()
+    known, new = (drawn_scores(count, positive, relation, [seed, rows, count]) for count in (rows, 300_000))
+    fold = ScoredFold(*known[:3], *new[:3], np.zeros(len(new[1])))
+    places, keys = fold.places(fold.codes), np.random.default_rng([seed, 5]).integers(0, 100_000, rows)
+    cells = [
+        release_scores(
+            contract, f"p{at}", signatures=places, labels=2 * fold.labels - 1, scores=column, keys=keys
+        ).cells
+        for at, column in enumerate(fold.scores.T)
+    ]
+    merged = Merged(contract, tuple(cells))
+    correlation = correlate(merged)
+    head = fit_head(merged, correlation)
+    features = np.column_stack([fold.new, merged.log_odds[fold.places(fold.new_codes)]])
+    gap = np.mean((head.log_odds(features) > 0) != fold.new_labels) - np.mean((linked(fold) > 0) != fold.new_labels)
+    groups = sum(len(sums) for sums in cells[0].groups)
+    inside = np.mean([np.corrcoef(known[3][known[1] == label].T)[0, 1] for label in (0, 1)])
+    return float(groups), float(inside), correlation.mean[0, 1], correlation.error[0, 1], float(gap)
+
+
+def _long_key() -> Contract:
+    """A key with a hundred thousand values."""
+    tree = agreed(2, [5, 4, 1]).model_dump(mode="json", exclude_none=True)
+    return Contract.model_validate({**tree, "key": [{"name": "number", "last_digits": 5}]})
+
+
+def drawn_scores(
+    rows: int, positive: float, relation: float, seed: list[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Codes, labels, both peers' true log-odds of generated people, and these without what block they are in tells."""
+    rng = np.random.default_rng(seed)
+    people = generator._People.drawn(rows, positive, rng)
+    common, odds = rng.normal(size=(rows, 2)), generator.signature_log_odds(positive)
+    odds = odds[people.region, people.band, people.sex]
+    scores, inside = [], []
+    for at in range(2):
+        factors = people.factors(at, common, relation, rng)
+        shift = generator._SHIFTS[at] * (1.0 + people.band / 8.0)[:, None]
+        low, high = generator._SPREADS
+        told = (norm.logpdf(factors, shift, high) - norm.logpdf(factors, 0.0, low)).sum(axis=1)
+        scores.append(np.clip(odds + told, -6, 6))
+        block = np.unique(
+            np.column_stack([people.region, people.band, people.sex, people.label]), axis=0, return_inverse=True
+        )[1].ravel()
+        means = np.bincount(block, scores[-1]) / np.bincount(block)
+        inside.append(scores[-1] - means[block])
+    codes = np.column_stack([people.region, people.band, people.sex])
+    return codes, people.label, np.column_stack(scores), np.column_stack(inside)
+
+
+def draw(found: list[Told], file: Path) -> None:
+    """Told against true, with intervals."""
+    import matplotlib as mpl  # noqa: PLC0415 - only here
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend
+
+    from radocraft.pages import LIGHT  # noqa: PLC0415
+
+    colours = {"cells": LIGHT.muted, "copies": LIGHT.accent, "generated": LIGHT.ink}
+    words = {"cells": "the paper's domains", "copies": "copies kept together", "generated": "generated"}
+    figure, panels = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
+    for at, (panel, name) in enumerate(zip(panels, ("error", "AUC", "log loss"), strict=True)):
+        for section, colour in colours.items():
+            own = [one for one in found if one.section == section]
+            if not own:
+                continue
+            told, sides = np.array([one.told[at] for one in own]), np.array([one.ends[at] for one in own])
+            off = np.abs(sides - told[:, :1]).T
+            style = {"fmt": "o", "ms": 3, "lw": 0.7, "color": colour, "label": words[section]}
+            panel.errorbar(told[:, 3], told[:, 0], yerr=off, **style)
+        ends = panel.get_xlim()
+        panel.plot(ends, ends, lw=0.7, color=LIGHT.muted, ls="--", zorder=0)
+        panel.set(xlabel=f"{name}, true on new rows", ylabel=f"{name}, told" if at == 0 else "told")
+    panels[0].legend(frameon=False, fontsize=8)
+    figure.savefig(file, dpi=110)
+
+
+def main() -> None:
+    """Print the sections asked for."""
+    wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    wanted.add_argument("sections", nargs="*", default=["cells", "copies", "generated", "growth"])
+    wanted.add_argument("--kept", type=Path, help="where fitted scores are kept")
+    wanted.add_argument("--figure", type=Path, help="where the scatter is drawn")
+    given = wanted.parse_args()
+    told: list[Told] = []
+    for name, section in (("cells", cells), ("copies", copies), ("generated", generated)):
+        if name in given.sections:
+            each = list(section(given.kept))
+            found = [one for one in each if isinstance(one, Told)]
+            told += found
+            print(
+                f"\n## {name}\n", *summary(found, [one for one in each if isinstance(one, str)]), sep="\n", flush=True
+            )
+    if "growth" in given.sections:
+        print("\n## growth\n", *growth(), sep="\n", flush=True)
+    if given.figure is not None and told:
+        draw(told, given.figure)
+
+
+if __name__ == "__main__":
+    main()
