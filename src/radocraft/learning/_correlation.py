@@ -27,7 +27,7 @@ from radocraft.sums import CLIP_GROUP, EDGES, ScoreCells
 
 PRIOR = (0.3, 0.25)
 """Mean and deviation of the correlation of two peers' scores before anything is measured."""
-NOT_NEUTRAL = 1.3
+NOT_NEUTRAL = 1.1
 """A key is refused if group sums vary this many times as much as they should, and chance does not explain it."""
 _GRID = np.linspace(-0.6, 0.97, 158)
 _SHARES = (np.arange(400) + 0.5) / 400

@@ -30,6 +30,16 @@ def auc(scores: Floats, labels: Ints | Floats) -> float:
     ours, theirs = int(positive.sum()), int((~positive).sum())
     if not ours or not theirs:
         return float("nan")
-    _, place, count = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
-    return float((ranks[positive].sum() - ours * (ours + 1) / 2) / (ours * theirs))
+    return float((ranks(scores)[positive].sum() - ours * (ours + 1) / 2) / (ours * theirs))
+
+
+def ranks(values: Floats) -> Floats:
+    """From 1 on; equal values share their mean.
+
+    Examples
+    --------
+    >>> ranks(np.array([3.0, 1.0, 2.0, 1.0]))
+    array([4. , 1.5, 3. , 1.5])
+    """
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])

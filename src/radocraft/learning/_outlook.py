@@ -26,12 +26,11 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import hadamard
 from scipy.special import expit, xlogy
-from scipy.stats import rankdata
 
 from radocraft.arrays import Floats, Ints
 from radocraft.learning._correlation import Correlation
 from radocraft.learning._head import Head
-from radocraft.learning._metrics import auc
+from radocraft.learning._metrics import auc, ranks
 from radocraft.learning._quality_curves import reliability, roc
 from radocraft.learning._virtual import Merged, VirtualRows, virtual_rows
 from radocraft.model import ExpectedQuality, HeadKind, Interval, ScoreOutlook
@@ -81,11 +80,11 @@ def influences(log_odds: Floats, labels: Ints) -> Floats:
     array([0.5 , 0.75, 0.72])
     """
     positive = labels > 0
-    among, share = rankdata(log_odds), float(positive.mean())
+    among, share = ranks(log_odds), float(positive.mean())
     ours, theirs = int(positive.sum()), int((~positive).sum())
     above = np.empty(len(labels))
-    above[positive] = (among[positive] - rankdata(log_odds[positive])) / theirs
-    above[~positive] = 1.0 - (among[~positive] - rankdata(log_odds[~positive])) / ours
+    above[positive] = (among[positive] - ranks(log_odds[positive])) / theirs
+    above[~positive] = 1.0 - (among[~positive] - ranks(log_odds[~positive])) / ours
     area = float(above[positive].mean())
     placed = area + (above - area) / np.where(positive, share, 1.0 - share)
     return np.column_stack([(log_odds > 0) != positive, placed, _losses(log_odds, labels)])
