@@ -19,7 +19,7 @@ from radocraft.research.study._scenarios import Corrupted, Setting
 
 SETTINGS: tuple[tuple[Setting, float], ...] = (("vertical", 0.0), ("duplicates", 0.2), ("one-peer", 0.2))
 ORDERS = 10
-TESTED = 100
+TESTED = 60
 PEOPLE = (10_000, 100_000, 1_000_000)
 
 
