@@ -1,10 +1,12 @@
-"""Arrays: names for their types, adding rows up by group, and one thread for linear algebra."""
+"""Arrays and tables: their types, adding rows up by group, one thread for linear algebra, what notebooks show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,9 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 _LARGEST = 2**62
 _SPARSE = 8
+_SHOWN = 12
+_WIDE = 8
+_LONGEST = 120
 
 
 def number_rows(rows: Ints) -> Ints:
@@ -122,3 +127,85 @@ def one_thread(work: Callable[Given, Result]) -> Callable[Given, Result]:
             return work(*given, **named)
 
     return alone
+
+
+class Tabular:
+    """A value that is a table, too: notebooks show its first rows, pandas and Polars take all of them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> class Prices(Tabular):
+    ...     def to_arrow(self):
+    ...         return pa.table({"bread": [2.5, 3.0]})
+    ...
+    ...     def in_one_line(self):
+    ...         return "Prices(2 days)"
+    >>> Prices(), Prices().to_pandas()["bread"].tolist()
+    (Prices(2 days), [2.5, 3.0])
+    """
+
+    def to_arrow(self) -> pa.Table:
+        """All of it as an Arrow table."""
+        raise NotImplementedError
+
+    def in_one_line(self) -> str:
+        """What it is."""
+        raise NotImplementedError
+
+    def in_sentences(self) -> Sequence[str]:
+        """What a reader should know beside the table."""
+        return ()
+
+    def drawn(self) -> str | None:
+        """The column that notebooks draw as bars."""
+        return None
+
+    def to_pandas(self) -> Any:
+        """All of it as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All of it as a Polars data frame."""
+        return import_module("polars").from_arrow(self.to_arrow())
+
+    def __repr__(self) -> str:
+        return self.in_one_line()
+
+    def __str__(self) -> str:
+        return self.in_one_line()
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.in_sentences())
+        return f"<div><p><b>{escape(self.in_one_line())}</b></p>{said}{''.join(self._rows())}</div>"
+
+    def _rows(self) -> Iterator[str]:
+        table = self.to_arrow()
+        few, bars = table.slice(0, _SHOWN).select(table.column_names[:_WIDE]), self.drawn()
+        heads = [*few.column_names, *([""] if bars else [])]
+        yield "<table><thead><tr>" + "".join(f"<th>{escape(name)}</th>" for name in heads) + "</tr></thead><tbody>"
+        drawn = few[bars].to_pylist() if bars else []
+        largest = max(map(abs, drawn), default=0.0) or 1.0
+        for at, row in enumerate(few.to_pylist()):
+            cells = [f"<td>{escape(_cell(value))}</td>" for value in row.values()]
+            if bars:
+                cells.append(f"<td>{_bar(drawn[at] / largest)}</td>")
+            yield f"<tr>{''.join(cells)}</tr>"
+        yield "</tbody></table>"
+        rows, columns = table.num_rows - few.num_rows, table.num_columns - few.num_columns
+        more = [f"{count:,} more {what}" for count, what in ((rows, "rows"), (columns, "columns")) if count]
+        yield f"<p>{' and '.join(more)}: to_pandas() or to_polars().</p>" if more else ""
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float | np.floating):
+        return f"{value:.5g}"
+    words = str(value)
+    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+
+
+def _bar(share: float) -> str:
+    width, colour = round(100 * abs(share)), "#0072b2" if share >= 0 else "#d55e00"
+    return f'<div style="background:{colour};height:.8em;width:{width}px" title="{share:+.2f} of the largest"></div>'

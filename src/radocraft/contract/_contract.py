@@ -81,7 +81,7 @@ import json
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import (
@@ -93,6 +93,7 @@ from pydantic import (
     model_serializer,
 )
 
+from radocraft.arrays import Tabular
 from radocraft.contract._cleaning import Cleaning, Marks
 from radocraft.contract._disagreements import disagreements
 from radocraft.contract._features import ANY, Feature, Interact, Score, Shared, Value
@@ -102,6 +103,9 @@ from radocraft.contract._mistakes import Mistake, contradictions, from_validatio
 from radocraft.contract._record import Record
 from radocraft.errors import ContractError
 from radocraft.files import read_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def _where_different(columns: dict[str, str]) -> dict[str, str]:
@@ -156,7 +160,7 @@ def _one_key(given: Any) -> Any:
     return given[0] if given else None
 
 
-class Contract(Record):
+class Contract(Tabular, Record):
     """What the peers agree on: the label, the features all share, and what each has of its own.
 
     Examples
@@ -205,6 +209,27 @@ class Contract(Record):
     def load(cls, path: str | Path) -> Contract:
         """Read a contract file."""
         return cls.parse(read_text(path, "contract"))
+
+    @classmethod
+    def expect(cls, given: object, call: str) -> None:
+        """Refuse what is no contract, most often since arguments are in another order than in this ``call``."""
+        if not isinstance(given, cls):
+            raise ContractError(
+                f"A contract is needed where a {type(given).__name__} was given. Call it as {call}; "
+                "Contract.load reads a contract's file."
+            )
+
+    def to_arrow(self) -> pa.Table:
+        """Every agreed feature: who holds it, and of what kind it is."""
+        import pyarrow as pa  # noqa: PLC0415 - most commands need a contract and no table
+
+        lines = [("all", shared.name, "edges" if shared.edges else "categories") for shared in self.shared]
+        lines += [(peer, name, f.kind) for peer, held in self.peers.items() for name, f in held.features.items()]
+        return pa.table(dict(zip(("held by", "feature", "kind"), zip(*lines, strict=True), strict=True)))
+
+    def in_one_line(self) -> str:
+        """Its name, its peers and the beginning of its fingerprint."""
+        return f"Contract({self.name!r}, peers {', '.join(self.peers)}, fingerprint {self.fingerprint[:16]})"
 
     @cached_property
     def fingerprint(self) -> str:

@@ -122,6 +122,7 @@ def release(
     >>> released.cells.levels.sums >= 1.0, 0 < released.spend.rho < 1
     (True, True)
     """
+    Contract.expect(contract, "release(tally, contract, policy)")
     policy = policy or Policy()
     check_scope(tally, contract, policy)
     if not policy.noisy:

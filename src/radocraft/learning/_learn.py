@@ -97,6 +97,9 @@ def learn(
     >>> model.peers
     ('bank', 'insurer')
     """
+    Contract.expect(contract, "learn(parts, contract)")
+    if isinstance(parts, Part | str | Path):
+        raise LearnError("One part was given. Give a list with one part, or part file, of each peer.")
     if len(parts) < 2:
         raise LearnError("Learning across peers needs the parts of at least two. Give one part file of each peer.")
     if contract.of_scores:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
+import pyarrow as pa
 
-from radocraft.arrays import Ints
+from radocraft.arrays import Ints, Tabular
 from radocraft.contract import ANY, Contract
 from radocraft.model._fields import Certificate, Coefficient, Weight, plain
 from radocraft.sums import ROLLED
@@ -42,8 +43,8 @@ class BlockShare:
     contributions: dict[str, Weight]
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Tabular):
     """Coefficients by effect, peers by share, blocks by weight, each the largest first."""
 
     coefficients: tuple[Coefficient, ...]
@@ -52,6 +53,29 @@ class Explanation:
     certificate: Certificate | None
     sentence: str
     privacy: str | None = None
+
+    def to_arrow(self) -> pa.Table:
+        """The coefficients, those that move scores most first; with several classes one column of each number."""
+        names = ("name", "feature", "peer", "effect", "standardised", "raw", "centre", "scale")
+        columns = {name: [getattr(c, name) for c in self.coefficients] for name in names}
+        table = {name: values for name, values in columns.items() if not isinstance(values[0], tuple)}
+        several = {name: values for name, values in columns.items() if name not in table}
+        for name, values in several.items():
+            table |= {f"{name}_{at}": [*of_class] for at, of_class in enumerate(zip(*values, strict=True))}
+        return pa.table(table | {"peer": pa.array(columns["peer"], pa.string())})
+
+    def in_one_line(self) -> str:
+        """Whose columns move the score, and by how much."""
+        shares = ", ".join(f"{peer.name} {peer.share:.0%}" for peer in self.peers)
+        return f"Explanation({shares} of what moves the score)"
+
+    def in_sentences(self) -> tuple[str, ...]:
+        """The certificate, and what noise costs."""
+        return (self.sentence, *([] if self.privacy is None else [self.privacy]))
+
+    def drawn(self) -> str | None:
+        """The effects, of a model with one score."""
+        return None if isinstance(self.coefficients[0].effect, tuple) else "effect"
 
 
 def explain(model: Model) -> Explanation:

@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from radocraft.arrays import Floats, Ints
+from radocraft.arrays import Floats, Ints, Tabular
 from radocraft.contract import Constants, Contract, Record, Value
 from radocraft.errors import FileError, LearnError
 from radocraft.files import __version__, read_json, write_json
@@ -47,10 +47,13 @@ from radocraft.model._scoring import Scores
 from radocraft.model._scoring import predict as predict_columns
 from radocraft.rows import Scorer
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 FORMAT: Literal[1] = 1
 
 
-class Model(Record):
+class Model(Tabular, Record):
     """A learned classifier. `radocraft.learn` makes one; `save` and `load` keep it as a JSON file.
 
     Examples
@@ -102,6 +105,12 @@ class Model(Record):
         """The label's values: negative and positive, the classes in the contract's order; none if it is a number."""
         return self.contract.label.values
 
+    @property
+    def base_rate(self) -> float:
+        """The error of always giving the label that most rows have."""
+        weights, labels = np.array(self.blocks.weights), np.array(self.blocks.labels)
+        return 1.0 - max(float(weights[labels == code].sum()) for code in np.unique(labels)) / float(weights.sum())
+
     @cached_property
     def shared_weights(self) -> Floats:
         """Weights of the shared columns, in the contract's order."""
@@ -123,6 +132,29 @@ class Model(Record):
     def predict(self, data: Any) -> Scores:
         """Score a table; see `radocraft.predict`."""
         return predict_columns(self, data)
+
+    def to_arrow(self) -> pa.Table:
+        """Its coefficients, those that move scores most first; see `explain`."""
+        return explain(self).to_arrow()
+
+    def in_one_line(self) -> str:
+        """Of what it is, and whose parts it was learned from."""
+        return f"Model({self.contract.name!r}, learned from {', '.join(self.peers)})"
+
+    def in_sentences(self) -> tuple[str, ...]:
+        """What to expect of it, and the certificate."""
+        kept = self.second_round or self.estimate
+        if self.odds is None:
+            return explain(self).in_sentences()
+        return (
+            f"On new rows expect an error of {kept.error:.1%}; always giving the most common label errs in "
+            f"{self.base_rate:.1%}.",
+            *explain(self).in_sentences(),
+        )
+
+    def drawn(self) -> str | None:
+        """The effects, of a model with one score."""
+        return explain(self).drawn()
 
     def explain(self) -> Explanation:
         """What scores are made of; see `radocraft.explain`."""
@@ -242,4 +274,9 @@ def predict(
     """
     if isinstance(model, ScoreModel):
         return predict_scores(model, data, on, scorers)
+    if not isinstance(model, Model):
+        raise LearnError(
+            f"A model is needed where a {type(model).__name__} was given. Call it as predict(model, data); "
+            "load_model reads a model's file."
+        )
     return predict_columns(model, data)

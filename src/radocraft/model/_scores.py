@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field, model_validator
 from scipy.special import expit
 
-from radocraft.arrays import Floats, one_thread
+from radocraft.arrays import Floats, Tabular, one_thread
 from radocraft.contract import Contract, Record
 from radocraft.errors import LearnError
 from radocraft.files import __version__, read_json, write_json
@@ -59,7 +60,7 @@ class Relation(Record):
     source: Literal["linked groups", "assumed"]
 
 
-class ScoreModel(Record):
+class ScoreModel(Tabular, Record):
     """A model over peers' scores. `radocraft.learn` makes one from parts of scores; `save` and `load` keep it.
 
     Examples
@@ -102,6 +103,23 @@ class ScoreModel(Record):
     def full(self) -> HeadWeights:
         """The formula for rows that have every peer's score."""
         return self.head_of(self.peers)
+
+    def to_arrow(self) -> pa.Table:
+        """Its formulas: one line for each set of peers whose scores a row may have."""
+        peers = [", ".join(head.peers) or "none" for head in self.heads]
+        numbers: dict[str, list[float | None]] = {"intercept": [head.intercept for head in self.heads]}
+        for peer in self.peers:
+            weights = [dict(zip(head.peers, head.weights, strict=True)) for head in self.heads]
+            numbers[f"weight of {peer}"] = [of_head.get(peer) for of_head in weights]
+        return pa.table({"scores of": peers, **numbers, "signature": [head.signature for head in self.heads]})
+
+    def in_one_line(self) -> str:
+        """Of what it is, and whose scores it puts together."""
+        return f"ScoreModel({self.contract.name!r}, scores of {', '.join(self.peers)})"
+
+    def in_sentences(self) -> tuple[str, ...]:
+        """What learning had to say."""
+        return self.notes
 
     def head_of(self, peers: tuple[str, ...]) -> HeadWeights:
         """The formula for rows that have these peers' scores, or an error that says which there are."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from radocraft.arrays import Floats, Ints, Truths, add_up, number_rows, one_thread
+from radocraft.arrays import Floats, Ints, Tabular, Truths, add_up, number_rows, one_thread
 from radocraft.rows import Source, View, open_source
 from radocraft.sums import ROLLED
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from radocraft.model._model import Model
 
 
-@dataclass(frozen=True)
-class Scores:
+@dataclass(frozen=True, repr=False)
+class Scores(Tabular):
     """Scores of some rows, in their order.
 
     ``probability`` is that of the positive label; ``chosen`` says which of the
@@ -39,6 +39,17 @@ class Scores:
     probability: Floats | None
     chosen: Ints | None
     view: tuple[str, ...]
+
+    def to_arrow(self) -> pa.Table:
+        """One line for each row: score and probability, or one of each class, and what was chosen."""
+        table: dict[str, Floats | Ints] = {**_columns("score", self.score)}
+        if self.probability is not None and self.chosen is not None:
+            table |= _columns("probability", self.probability) | {"chosen": self.chosen}
+        return pa.table(table)
+
+    def in_one_line(self) -> str:
+        """How many, and with whose columns."""
+        return f"Scores({len(self.score):,} rows, with columns of {', '.join(self.view) or 'nobody'})"
 
     @property
     def positive(self) -> Truths:
@@ -153,3 +164,7 @@ def _score_of(view: View, model: Model, batch: pa.RecordBatch) -> Floats:
     centre = np.array([c.centre for c in coefficients])
     private = view.weighted(batch, centre, model.stacked([c.raw for c in coefficients]))
     return np.asarray(model.contract.encode_shared(view.codes(batch)) @ model.shared_weights + private)
+
+
+def _columns(name: str, values: Floats) -> dict[str, Floats]:
+    return {name: values} if values.ndim == 1 else {f"{name}_{at}": column for at, column in enumerate(values.T)}

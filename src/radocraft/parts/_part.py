@@ -12,8 +12,7 @@ A Parquet file (zstd), one row per cell, that any Parquet reader opens:
 ``present:COLUMN``     how many values are behind the sum, only in exact mode and
                        only where some are missing (else the rows: a missing value
                        counts as the centre)
-``shared-sum:COLUMN``  sum of a shared column of the model, only in cells where
-                       the code is ``any`` (else it follows from the code)
+``shared-sum:COLUMN``  sum of a shared column, only in cells of code ``any``
 =====================  =======================================================
 
 and one JSON value under the key ``radocraft`` of the file's metadata: contract,
@@ -43,6 +42,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
+from radocraft.arrays import Tabular
 from radocraft.contract import Contract, moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.files import __version__, writing
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 _UNHASHED = {"hash", "signature"}
 
 
-@dataclass(frozen=True)
-class Part:
+@dataclass(frozen=True, repr=False)
+class Part(Tabular):
     """A released table and its metadata.
 
     `radocraft.share` makes one; `Part.read` reads one back and refuses it if it was
@@ -155,6 +155,18 @@ class Part:
         self._check_leave()
         self._stream(sink)
 
+    def to_arrow(self) -> pa.Table:
+        """Its cells."""
+        return self.table
+
+    def in_one_line(self) -> str:
+        """Whose it is, and how many cells."""
+        return f"Part({self.peer!r}, sums over {self.metadata['rows']:,} rows in {self.table.num_rows:,} cells)"
+
+    def in_sentences(self) -> tuple[str, ...]:
+        """What its policy promises."""
+        return (f"Guarantee: {self.metadata['policy']['guarantee']}.", *self.metadata["notes"])
+
     @property
     def peer(self) -> str:
         """Whose part it is."""
@@ -168,11 +180,10 @@ class Part:
     @property
     def nbytes(self) -> int:
         """How many bytes leave, as a file."""
-        if self._bytes is not None:
-            return self._bytes
         sink = pa.BufferOutputStream()
-        self._stream(sink)
-        return int(sink.getvalue().size)
+        if self._bytes is None:
+            self._stream(sink)
+        return int(sink.getvalue().size) if self._bytes is None else self._bytes
 
     def check(self, contract: Contract | None = None) -> None:
         """Refuse numbers that no rows have; without the contract as far as that shows, and codes do not."""
@@ -342,8 +353,8 @@ def _check(file: Opened, columns: Iterable[tuple[str, pa.ChunkedArray]], name: s
     """The metadata, if format, hash and every field and column are as they should be."""
     metadata = parse(file.text)
     if metadata.get("format") != FORMAT:
-        given = str(metadata.get("format"))[:20]
-        raise FileError(f"'{name}' has format {ascii(given)[1:-1]}; this version of radocraft reads {FORMAT}.")
+        given = ascii(str(metadata.get("format"))[:20])[1:-1]
+        raise FileError(f"'{name}' has format {given}; this version of radocraft reads {FORMAT}.")
     wrong: list[str | None] = []
 
     def looked_at() -> Iterator[tuple[str, pa.ChunkedArray]]:

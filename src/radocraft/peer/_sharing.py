@@ -109,6 +109,7 @@ def share(
     >>> again.metadata["hash"] == part.metadata["hash"]
     True
     """
+    Contract.expect(contract, "share(table, contract, peer)")
     policy = policy or Policy()
     check_allowed(contract, peer, policy)
 

@@ -85,6 +85,7 @@ def craft(
     >>> craft(rows, contract, "bank", bounds=None).sums.ravel()
     array([  5., 900.])
     """
+    Contract.expect(contract, "craft(data, contract, peer)")
     contract.peer(peer)
     if contract.of_scores:
         raise ContractMismatch(
