@@ -29,9 +29,10 @@ def near(values: tuple[float, ...] | None) -> bool:
     return any(abs(value - BONUS) <= 0.05 * BONUS for value in values or ())
 
 
-def test_an_outline_of_a_public_table_tells_a_single_value():
+def test_an_outline_of_a_public_table_tells_what_a_single_row_says():
     told = profile(staff(), outline=True, policy=Policy.exact(1)).by_name
-    assert near(told["bonus"].quartiles)
+    assert told["bonus"].distinct == 1
+    assert told["bonus"].quartiles is None  # fewer than 20 rows have one
     assert "chairman" in told["title"].categories
 
 

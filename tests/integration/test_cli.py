@@ -155,7 +155,7 @@ def test_drafting_from_profiles(road: Path, run) -> None:  # type: ignore[no-unt
     assert shown["peers"]["bank"]["features"]["bank_score"]["kind"] == "score"
     assert run(*words, "--columns", "-o", road / "columns.toml").code == 0
     assert run("contract", "check", road / "columns.toml").code == 0
-    assert 'income = "numeric"' in (road / "columns.toml").read_text()
+    assert 'income = "spline"' in (road / "columns.toml").read_text()
 
 
 FAILURES = {

@@ -21,7 +21,10 @@ app = typer.Typer(help="Draft, check and explain the contract between the peers.
 def new(
     peers: Annotated[list[str], typer.Argument(help="One PEER=FILE each: a profile (JSON), or the table itself.")],
     name: Annotated[str, typer.Option(help="What the contract is about.")],
-    label: Annotated[str, typer.Option(help="The column to predict.")],
+    label: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="The column to predict; again as PEER=COLUMN where its name is no help."),
+    ],
     positive: Annotated[str | None, typer.Option(help="Its value to predict.")] = None,
     negative: Annotated[str | None, typer.Option(help="Its other value.")] = None,
     columns: Annotated[bool, typer.Option("--columns", help="Sum each peer's columns instead of one score.")] = False,
@@ -40,8 +43,14 @@ def new(
         peer, equals, path = entry.partition("=")
         if not (peer and equals and path):
             raise typer.BadParameter(f"'{entry}' is not of the form PEER=FILE, e.g. bank=bank.profile.json")
+        if peer in profiles:
+            raise typer.BadParameter(f"'{peer}' is given twice; give each peer one file")
         profiles[peer] = Profile.load(path) if path.endswith(".json") else profile(path, outline=True)
-    text = draft_contract(profiles, name=name, label=label, positive=positive, negative=negative, columns=columns)
+    plain = [column for column in label if column.partition("=")[0] not in profiles] or [label[0].partition("=")[2]]
+    named = {peer: column for peer, equals, column in (entry.partition("=") for entry in label) if peer in profiles}
+    text = draft_contract(
+        profiles, name=name, label=plain[0], labels=named, positive=positive, negative=negative, columns=columns
+    )
     open_points = text.count("# AGREE:")
     if output is not None:
         with writing(output) as file:

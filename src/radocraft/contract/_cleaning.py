@@ -6,6 +6,7 @@ number, a date, or a word, which is folded and put into the agreed spelling.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Literal, Self
 
@@ -19,6 +20,26 @@ _FORMAT = (
     '`format` has %d, %m and %Y (or %y) once each, with one of . / - or nothing between, such as "%d.%m.%Y"; a time '
     "after it is left out by itself"
 )
+
+
+def toml(value: object) -> str:
+    """A value as TOML on one line.
+
+    Examples
+    --------
+    >>> toml({"ja": True, "not so": ("NA", 2)})
+    '{ ja = true, "not so" = ["NA", 2] }'
+    """
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key(name)} = {toml(inner)}' for name, inner in value.items())} }}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else show(value)  # type: ignore[arg-type]
+
+
+def key(name: str) -> str:
+    """A name as a key in TOML."""
+    return name if name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name) else toml(name)
 
 
 def _ordered(marks: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -55,6 +76,11 @@ class Cleaning(Record):
     """What a number's fraction comes after; the other mark, spaces and apostrophes part thousands."""
     format: Annotated[str, AfterValidator(_dated)] | None = None
     """How dates are written, such as "%d.%m.%Y"; 2001-12-31 needs none."""
+
+    def __str__(self) -> str:
+        """As a contract writes it, without the braces."""
+        said = {name: getattr(self, name) for name in type(self).model_fields}
+        return ", ".join(f"{name} = {toml(value)}" for name, value in said.items() if value)
 
     @model_validator(mode="after")
     def _one_reading(self) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from radocraft.contract._cleaning import Cleaning
 from radocraft.contract._record import Record
 from radocraft.files import read_json
 
@@ -12,13 +13,25 @@ Kind = Literal["number", "never-nan", "integer", "boolean", "text", "date", "oth
 """How an engine holds a column; ``never-nan`` is a number taken to be free of NaN, which saves asking."""
 
 
+Unfit = Literal["identifier", "free text", "constant"]
+"""Why a column can be no feature."""
+
+
 class ColumnProfile(Record):
-    """One column: its kind and, if outlined, rounded quartiles or frequent categories."""
+    """One column: its kind, how it has to be read for that and, if outlined, rounded figures.
+
+    Of dates, quartiles and range are of their years.
+    """
 
     name: str
     kind: Kind
+    cleaning: Cleaning | None = None
     quartiles: tuple[float, ...] | None = None
     categories: tuple[str, ...] | None = None
+    missing: float | None = None
+    distinct: int | None = None
+    span: tuple[float, float] | None = None
+    unfit: Unfit | None = None
 
 
 class Profile(Record):

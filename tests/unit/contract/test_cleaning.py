@@ -45,7 +45,7 @@ def test_agreed_values_are_folded_where_the_column_is():
         ("{ format = '' }", 'such as "%d.%m.%Y"'),
         ("{ fold = true, values = { Ja = true, ja = false } }", "two of `values` are the same word"),
         ("{ missing = 'NA' }", "must be a list"),
-        ("{ clean = true }", "there is no such key"),
+        ("{ clean = true }", "there is no such entry"),
     ],
 )
 def test_rules_that_make_no_sense_are_named_with_their_line(rule, problem):

@@ -348,15 +348,15 @@ def test_a_draft_has_one_score_per_peer_and_is_in_order():
         ("the_shop_score", Score()),
     ]
     assert [shared.name for shared in contract.shared] == ["age"]
-    assert 'bank_score = "score"  # of born, income, job, with age' in text
-    assert contract.key is None
+    assert 'bank_score = "score"  # of income, job, with age' in text
 
 
-def test_a_date_that_all_have_is_proposed_as_the_key():
+def test_a_day_of_birth_that_all_have_is_proposed_as_the_key():
     text = draft_contract({"bank": profile(BANK, outline=True), "shop": profile(SHOP, outline=True)}, **WORDS)
-    hint = '# [[key]]\n# name = "born"\n# day_of_year = true\n'
-    assert hint in text
-    assert Contract.parse(text.replace(hint, hint.replace("# ", ""))).key == Key(name="born", day_of_year=True)
+    assert Contract.parse(text).key == Key(name="born", day_of_year=True)
+    assert "# AGREE: the day of birth" in text
+    told = {"bank": profile(BANK.drop_columns(["born"])), "shop": profile(SHOP)}
+    assert '# [[key]]\n# name = "birthday"\n# day_of_year = true\n' in draft_contract(told, **WORDS)
 
 
 def test_scores_are_named_apart_from_all_else():
