@@ -65,7 +65,7 @@ class Axis:
 
     @classmethod
     def powers(cls, title: str, values: Sequence[float]) -> Axis:
-        """A logarithmic axis around some positive values."""
+        """A logarithmic axis around some positive values, which says that it is one."""
         low, high = min(values), max(*values, 1.5 * min(values))
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
         if last - first <= 2:
@@ -76,7 +76,7 @@ class Axis:
         inside = [tick for tick in ticks if low <= tick[0] <= high]
         if len(inside) < _FEW:  # the range is narrow: round steps, as on a linear axis
             inside = [tick for tick in cls.over(title, (low, high)).ticks if low <= tick[0] <= high]
-        return cls(title, low, high, tuple(inside), log=True)
+        return cls(f"{title} (logarithmic)", low, high, tuple(inside), log=True)
 
     def place(self, value: float) -> float:
         """Where a value stands, 0 at the low end and 1 at the high one."""

@@ -64,3 +64,7 @@ for (const field of document.querySelectorAll("input[data-filters]")) {
     found.textContent = words.length ? `${shown} of ${table.tBodies[0].rows.length}` : "";
   });
 }
+
+const measure = (frame) => frame.classList.toggle("beyond", frame.scrollWidth > frame.clientWidth + 1);
+const frames = new ResizeObserver((seen) => seen.forEach(({ target }) => measure(target)));
+for (const frame of document.querySelectorAll(".scroll")) frames.observe(frame);
