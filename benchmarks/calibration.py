@@ -1,18 +1,19 @@
 """Told and true: what the outlook of score models says beside what new rows show.
 
-    RADOCRAFT_DATA=... python benchmarks/calibration.py [cells] [copies] [generated] [growth] [--kept DIRECTORY]
-        [--figure FILE]
+    RADOCRAFT_DATA=... python benchmarks/calibration.py [cells] [copies] [generated] [growth] [--draws 2]
+        [--kept DIRECTORY] [--figure PAGE FILE]
 
 `cells`: the paper's 44 cells (benchmarks/scored.py). `copies`: of the domains that hold the same rows several times
 over, the same cells with all copies of a row in one fold, so that no test row was learned by heart. `generated`: tables
 with a known law (radocraft.research.study._generator), of seeds that nothing was designed on. `growth`: drawn scores of
-1,000 to 1,000,000 rows. All through the default gate, with a fresh key. Every section prints its page's table; what is
-told goes into the figure.
+1,000 to 1,000,000 rows. All through the default gate, with a fresh key. Every section prints its page's table;
+--figure draws what a page's tables say.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from radocraft import Contract, Policy
 from radocraft.gate import release_scores
 from radocraft.learning._correlation import correlate
 from radocraft.learning._head import fit_head
-from radocraft.learning._outlook import Quality, influences, outlook_of
+from radocraft.learning._outlook import FEWEST_ROWS, Quality, influences, outlook_of
 from radocraft.learning._virtual import Merged
 from radocraft.model import Interval
 from radocraft.research.study import _generator as generator
@@ -58,7 +59,8 @@ class Told:
     def ends(self) -> np.ndarray:
         """The interval, the test rows' own error included, (measures, 2)."""
         value, low, high, _, error = self.told.T
-        return np.array([value - np.hypot(value - low, 2 * error), value + np.hypot(high - value, 2 * error)]).T
+        sides = np.array([value - np.hypot(value - low, 2 * error), value + np.hypot(high - value, 2 * error)]).T
+        return np.asarray(np.clip(sides, 0.0, [[1.0], [1.0], [np.inf]]))
 
     @property
     def held(self) -> np.ndarray:
@@ -68,6 +70,8 @@ class Told:
 
 def tell(fold: ScoredFold, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
     """(told, gain) of one draw of key and noise; None where nothing is told."""
+    if len(fold.labels) < FEWEST_ROWS:
+        return None
     merged = released(fold, rng, Policy(), keyed=True)
     correlation = correlate(merged)
     head = fit_head(merged, correlation)
@@ -99,22 +103,26 @@ def over_folds(name: str, section: str, folds: Iterator[ScoredFold], seed: int) 
     return Told(name, section, told, np.mean([gain for _, gain in found], axis=0))
 
 
-def cells(kept: Path | None) -> Iterator[Told | str]:
+def cells(kept: Path | None, draws: int) -> Iterator[Told | str]:
     """The 44 cells, or the name of one of which nothing is told."""
     for number, cell in enumerate(cells_of([*DOMAINS])):
+        if cell.seed >= draws:
+            continue
         name = f"{cell.domain}, {cell.peers} peers, draw {cell.seed}"
         yield over_folds(name, "cells", scored_folds(cell, kept), number) or name
 
 
-def copies(kept: Path | None) -> Iterator[Told | str]:
+def copies(kept: Path | None, draws: int) -> Iterator[Told | str]:
     """Cells of the domains with copies, all copies of a row in one fold."""
     for number, cell in enumerate(cells_of([*COPIES])):
+        if cell.seed >= draws:
+            continue
         name = f"{cell.domain}, {cell.peers} peers, draw {cell.seed}"
         together = replace(cell, grouped=True)
         yield over_folds(name, "copies", scored_folds(together, kept and kept / "grouped"), number) or name
 
 
-def generated(kept: Path | None) -> Iterator[Told | str]:
+def generated(kept: Path | None, _: int) -> Iterator[Told | str]:
     """Generated tables, each peer's own boosting fitted."""
     for number, (peers, positive, relation) in enumerate(GENERATED):
         name = f"{ROWS:,} rows, {peers} peers, {positive:.0%} positive, relation {relation:g}"
@@ -159,18 +167,25 @@ def _own(held: pa.Table, codes: np.ndarray, labels: np.ndarray, peer: int) -> pa
     return pa.table({**columns, "y": labels})
 
 
+HEAD = (
+    "| | error told | true | AUC told | true | log loss told | true | all held |",
+    "|---|---|---|---|---|---|---|---|",
+)
+
+
+def line(one: Told) -> str:
+    """One row of a table."""
+    (error, area, loss), ends = one.told, one.ends
+    return (
+        f"| {one.name} | {100 * error[0]:.1f} ({100 * ends[0, 0]:.1f} to {100 * ends[0, 1]:.1f}) | "
+        f"{100 * error[3]:.1f} | {area[0]:.3f} ({ends[1, 0]:.3f} to {ends[1, 1]:.3f}) | {area[3]:.3f} | "
+        f"{loss[0]:.3f} ({ends[2, 0]:.3f} to {ends[2, 1]:.3f}) | {loss[3]:.3f} | "
+        f"{'yes' if one.held.all() else 'no'} |"
+    )
+
+
 def summary(found: list[Told], untold: list[str]) -> Iterator[str]:
-    """The table of a section."""
-    yield "| | error told | true | AUC told | true | log loss told | true | all held |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for one in found:
-        (error, area, loss), ends = one.told, one.ends
-        yield (
-            f"| {one.name} | {100 * error[0]:.1f} ({100 * ends[0, 0]:.1f} to {100 * ends[0, 1]:.1f}) | "
-            f"{100 * error[3]:.1f} | {area[0]:.3f} ({ends[1, 0]:.3f} to {ends[1, 1]:.3f}) | {area[3]:.3f} | "
-            f"{loss[0]:.3f} ({ends[2, 0]:.3f} to {ends[2, 1]:.3f}) | {loss[3]:.3f} | "
-            f"{'yes' if one.held.all() else 'no'} |"
-        )
+    """What a table comes to."""
     off, held = np.array([np.abs(one.told[:, 0] - one.told[:, 3]) for one in found]), np.array([o.held for o in found])
     mean, most = off.mean(axis=0), off.max(axis=0)
     yield ""
@@ -256,8 +271,22 @@ def drawn_scores(
     return codes, people.label, np.column_stack(scores), np.column_stack(inside)
 
 
-def draw(found: list[Told], file: Path) -> None:
-    """Told against true, with intervals."""
+def points(page: Path) -> dict[str, np.ndarray]:
+    """What a page's tables say, by section: (cells, measures, told and from and to and true)."""
+    found: dict[str, list[list[float]]] = {}
+    section = ""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"## .*`(\w+)`", line):
+            section = heading[1]
+        columns = line.split("|")[2:-2]
+        numbers = [float(number) for column in columns for number in re.findall(r"\d+\.\d+", column)]
+        if len(numbers) == 4 * len(MEASURES):
+            found.setdefault(section, []).append(numbers)
+    return {name: np.array(rows).reshape(-1, len(MEASURES), 4) for name, rows in found.items()}
+
+
+def draw(page: Path, file: Path) -> None:
+    """What a page's tables say as a scatter: told against true, with intervals."""
     import matplotlib as mpl  # noqa: PLC0415 - only here
 
     mpl.use("Agg")
@@ -265,45 +294,76 @@ def draw(found: list[Told], file: Path) -> None:
 
     from radocraft.pages import LIGHT  # noqa: PLC0415
 
-    colours = {"cells": LIGHT.muted, "copies": LIGHT.accent, "generated": LIGHT.ink}
-    words = {"cells": "the paper's domains", "copies": "copies kept together", "generated": "generated"}
+    looks = {
+        "cells": (LIGHT.accent, "the paper's domains"),
+        "copies": (LIGHT.muted, "the same, copies of a row kept together"),
+        "generated": (LIGHT.ink, "generated tables"),
+    }
     figure, panels = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
-    for at, (panel, name) in enumerate(zip(panels, ("error", "AUC", "log loss"), strict=True)):
-        for section, colour in colours.items():
-            own = [one for one in found if one.section == section]
-            if not own:
-                continue
-            told, sides = np.array([one.told[at] for one in own]), np.array([one.ends[at] for one in own])
-            off = np.abs(sides - told[:, :1]).T
-            style = {"fmt": "o", "ms": 3, "lw": 0.7, "color": colour, "label": words[section]}
-            panel.errorbar(told[:, 3], told[:, 0], yerr=off, **style)
+    for at, (panel, name) in enumerate(zip(panels, ("error, %", "AUC", "log loss"), strict=True)):
+        for section, each in points(page).items():
+            told, low, high, true = each[:, at].T
+            colour, words = looks[section]
+            off = np.array([told - low, high - told]).clip(0.0)
+            panel.errorbar(true, told, yerr=off, fmt="o", ms=3, lw=0.7, color=colour, label=words)
         ends = panel.get_xlim()
         panel.plot(ends, ends, lw=0.7, color=LIGHT.muted, ls="--", zorder=0)
-        panel.set(xlabel=f"{name}, true on new rows", ylabel=f"{name}, told" if at == 0 else "told")
-    panels[0].legend(frameon=False, fontsize=8)
+        panel.set(xlabel=f"{name}: true on new rows", ylabel="told")
+    panels[0].legend(frameon=False, fontsize=8, loc="lower right")
     figure.savefig(file, dpi=110)
+    print(f"Drew {file} from {page}.")
+
+
+def draw_growth(page: Path, file: Path) -> None:
+    """What a page's table of growth says."""
+    import matplotlib as mpl  # noqa: PLC0415 - only here
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend
+
+    from radocraft.pages import LIGHT  # noqa: PLC0415
+
+    text = page.read_text(encoding="utf-8").split("`growth`")[1]
+    lines = re.findall(r"^\| [\d,]+ \|.*$", text, flags=re.MULTILINE)
+    table = np.array([[float(word.replace(",", "")) for word in line.split("|")[1:-1]] for line in lines])
+    rows, groups, error, gap = table[:, [0, 1, 4, 6]].T
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    left.loglog(groups, error, "o-", ms=4, lw=0.9, color=LIGHT.accent)
+    left.loglog(groups, error[-1] * (groups[-1] / groups) ** 0.5, "--", lw=0.7, color=LIGHT.muted)
+    left.set(xlabel="groups of the key", ylabel="standard error of the relation")
+    right.semilogx(rows, gap, "o-", ms=4, lw=0.9, color=LIGHT.accent)
+    right.axhline(0.0, ls="--", lw=0.7, color=LIGHT.muted)
+    right.set(xlabel="rows", ylabel="gap to joined scores, points of error")
+    figure.savefig(file, dpi=110)
+    print(f"Drew {file} from {page}.")
 
 
 def main() -> None:
     """Print the sections asked for."""
     wanted = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    wanted.add_argument("sections", nargs="*", default=["cells", "copies", "generated", "growth"])
+    wanted.add_argument("sections", nargs="*", help="cells, copies, generated, growth")
     wanted.add_argument("--kept", type=Path, help="where fitted scores are kept")
-    wanted.add_argument("--figure", type=Path, help="where the scatter is drawn")
+    wanted.add_argument("--figure", type=Path, nargs=2, help="a page with these tables, and where they are drawn")
+    wanted.add_argument("--draws", type=int, default=2, help="draws of who holds what, of the paper's domains")
     given = wanted.parse_args()
-    told: list[Told] = []
     for name, section in (("cells", cells), ("copies", copies), ("generated", generated)):
         if name in given.sections:
-            each = list(section(given.kept))
-            found = [one for one in each if isinstance(one, Told)]
-            told += found
-            print(
-                f"\n## {name}\n", *summary(found, [one for one in each if isinstance(one, str)]), sep="\n", flush=True
-            )
+            print(f"\n## {name}\n", *HEAD, sep="\n", flush=True)
+            told: list[Told] = []
+            untold: list[str] = []
+            for one in section(given.kept, given.draws):
+                if isinstance(one, str):
+                    untold.append(one)
+                else:
+                    told.append(one)
+                    print(line(one), flush=True)
+            print(*summary(told, untold), sep="\n", flush=True)
     if "growth" in given.sections:
         print("\n## growth\n", *growth(), sep="\n", flush=True)
-    if given.figure is not None and told:
-        draw(told, given.figure)
+    if given.figure is not None:
+        page, file = given.figure
+        draw(page, file)
+        draw_growth(page, file.with_name("growth.png"))
 
 
 if __name__ == "__main__":
