@@ -85,8 +85,8 @@ def gathering(group: Ints, groups: int) -> csr_array:
     array([[0, 1, 0],
            [1, 0, 1]], dtype=int8)
     """
-    ones = np.ones(len(group), dtype=np.int8)
-    return csr_array((ones, (group, np.arange(len(group)))), shape=(groups, len(group)))
+    entries = np.ones(len(group), dtype=np.int8)
+    return csr_array((entries, (group, np.arange(len(group)))), shape=(groups, len(group)))
 
 
 def gathered(gather: csr_array, values: Floats) -> Floats:
@@ -108,8 +108,8 @@ def gathered(gather: csr_array, values: Floats) -> Floats:
 def dense(batch: pa.RecordBatch) -> Floats:
     """A batch as a matrix, missing values as NaN."""
     out = np.empty((batch.num_rows, batch.num_columns))
-    for at, column in enumerate(batch.columns):
-        out[:, at] = column.to_numpy(zero_copy_only=False)
+    for index, column in enumerate(batch.columns):
+        out[:, index] = column.to_numpy(zero_copy_only=False)
     return out
 
 

@@ -181,7 +181,7 @@ def plain_json(text: str) -> str:
     >>> plain_json('{"name": "a\x9bb"}')
     '{"name": "a\\u009bb"}'
     """
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def size(count: float) -> str:

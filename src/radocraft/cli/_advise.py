@@ -28,13 +28,13 @@ def advise(
     """
     agreed = Contract.load(contract)
     with progress("advise", hidden=as_json) as report:
-        found = advise_keys(list(parts), agreed, caution=caution, progress=report)
-    lean, order = leanest(found), best_order(found)
+        advices = advise_keys(list(parts), agreed, caution=caution, progress=report)
+    lean, order = leanest(advices), best_order(advices)
     if as_json:
-        print_json({"leanest": asdict(lean), "order": order, "choices": [asdict(advice) for advice in found]})
+        print_json({"leanest": asdict(lean), "order": order, "choices": [asdict(advice) for advice in advices]})
         return
     grid = Table("blocks by", "blocks", "smallest", "typical", "loss", "error")
-    for advice in found[:top]:
+    for advice in advices[:top]:
         sizes = (f"{advice.blocks:,}", f"{advice.smallest:,}", f"{advice.typical:,}")
         grid.add_row(_keys(advice), *sizes, f"{advice.loss:.4f}", f"{advice.error:.1%}")
     out.print(grid)

@@ -59,8 +59,8 @@ def collect(
     folder = job or output.with_name(output.name + ".job")
     again = output.is_file() and same_content(output, folder / "model.json")
     check_outputs([output], [contract, identity, second_round], force=force or again)
-    agreed, own = Contract.load(contract), Identity.load(identity)
-    places = {peer: None if at == _MAILBOX else at for peer, at in map(split, peers.split(","))}
+    agreed, ours = Contract.load(contract), Identity.load(identity)
+    places = {peer: None if place == _MAILBOX else place for peer, place in map(split, peers.split(","))}
     if second_round is None:
         wanted, learn = _first(agreed, method, caution)
     elif method or caution is not None:
@@ -69,7 +69,7 @@ def collect(
         wanted, learn = _second(second_round, agreed, {*places})
     report_state = (lambda peer, state: None) if as_json else (lambda peer, state: err.print(f"{peer}: {state}"))
     with Collector(
-        own,
+        ours,
         wanted,
         folder,
         places,
@@ -132,16 +132,16 @@ def _learned(collector: Collector, learn: Learn, files: dict[str, Path]) -> Mode
 def _conclude(
     model: Model | ScoreModel, output: Path, files: dict[str, Path], without: dict[str, str], as_json: bool
 ) -> None:
-    found = model.second_round if isinstance(model, Model) else None
+    second = model.second_round if isinstance(model, Model) else None
     if as_json:
-        kind = "parts" if found is None else "scores"
+        kind = "parts" if second is None else "scores"
         came = {peer: str(path) for peer, path in files.items()}
         print_json({"model": str(output), kind: came, "not_returned": without})
         return
-    if found is None:
+    if second is None:
         out.print(f"Learned from {', '.join(model.peers)} by {model.method}; wrote {output}.")
     else:
-        out.print(f"Expect an error of {found.error:.1%} (AUC {found.auc:.3f}) on new rows. {found.assumption}")
+        out.print(f"Expect an error of {second.error:.1%} (AUC {second.auc:.3f}) on new rows. {second.assumption}")
         out.print(f"Wrote {output}, its probabilities recalibrated.")
     for peer, reason in without.items():
         out.print(f"{peer} does not have the model yet: {reason}")

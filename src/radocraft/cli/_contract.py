@@ -78,8 +78,8 @@ def check(
     mistakes = check_contract(contract)
     print_mistakes(mistakes, as_json)
     if not mistakes and not as_json:
-        found = Contract.load(contract)
-        out.print(f"{contract} is valid. Fingerprint {found.fingerprint[:16]}.")
+        agreed = Contract.load(contract)
+        out.print(f"{contract} is valid. Fingerprint {agreed.fingerprint[:16]}.")
     if mistakes:
         raise typer.Exit(ContractError.exit_code)
 

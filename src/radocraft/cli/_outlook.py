@@ -39,9 +39,9 @@ def _weights(model: ScoreModel) -> Table:
 
 def _relation(model: ScoreModel) -> Table:
     grid = Table("peers", "correlation", f"inside label and signature ({model.relation.source})", title_justify="left")
-    for at, first in enumerate(model.peers):
-        for to in range(at):
-            value, error = model.relation.correlation[at][to], model.relation.error[at][to]
+    for row, first in enumerate(model.peers):
+        for to in range(row):
+            value, error = model.relation.correlation[row][to], model.relation.error[row][to]
             grid.add_row(f"{model.peers[to]}, {first}", f"{value:.2f}", f"+- {error:.2f}")
     return grid
 

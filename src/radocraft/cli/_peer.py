@@ -64,13 +64,13 @@ def serve(
 
     Example: radocraft peer serve bank.parquet -c contract.toml -p bank --policy policy.toml -i bank-identity
     """
-    own = Identity.load(identity)
-    work = replace(_work(table, contract, peer, policy, name, memory_limit, exact, own), scorer=scorer, secret=secret)
-    if not own.members():
+    ours = Identity.load(identity)
+    work = replace(_work(table, contract, peer, policy, name, memory_limit, exact, ours), scorer=scorer, secret=secret)
+    if not ours.members():
         raise IdentityError(f"Nobody is allowed to ask: add e.g. [collector] to '{identity / 'members.toml'}'.")
-    with PeerNode(own, peer, work, jobs, metrics) as node, _stopping() as stop:
+    with PeerNode(ours, peer, work, jobs, metrics) as node, _stopping() as stop:
         port = node.serve(listen)
-        err.print(f"{own.name} listens on {listen.rpartition(':')[0]}:{port} for {', '.join(sorted(own.members()))}.")
+        err.print(f"{ours.name} listens on {listen.rpartition(':')[0]}:{port} for {', '.join(sorted(ours.members()))}.")
         stop.wait()
 
 
@@ -95,12 +95,12 @@ def push(
 
     Example: radocraft peer push shop.csv -c contract.toml -p shop --policy policy.toml -i me --to learner=10.0.0.7:8815
     """
-    own = Identity.load(identity)
-    work = replace(_work(table, contract, peer, policy, name, memory_limit, exact, own), scorer=scorer, secret=secret)
+    ours = Identity.load(identity)
+    work = replace(_work(table, contract, peer, policy, name, memory_limit, exact, ours), scorer=scorer, secret=secret)
     who, address = split(to)
-    member = own.members().get(who, Member(name=who))
-    with PeerNode(own, peer, work, jobs, metrics) as node, _stopping() as stop:
-        Pusher(own, member, address, node.jobs, err.print).run(stop, once=once)
+    member = ours.members().get(who, Member(name=who))
+    with PeerNode(ours, peer, work, jobs, metrics) as node, _stopping() as stop:
+        Pusher(ours, member, address, node.jobs, err.print).run(stop, once=once)
 
 
 def split(text: str) -> tuple[str, str]:
@@ -119,7 +119,7 @@ def _work(
     name: str | None,
     memory_limit: str | None,
     exact: bool,
-    own: Identity,
+    ours: Identity,
 ) -> Responder:
     data = table[0] if len(table) == 1 else list(table)
     return Responder(
@@ -128,7 +128,7 @@ def _work(
         tuple(Contract.load(path) for path in contracts),
         lambda: open_source(data, table=name, memory_limit=memory_limit, exact=exact),
         name or table_name_of(table, peer),
-        own.private,
+        ours.private,
     )
 
 

@@ -62,10 +62,10 @@ def recalibrate(
     read = load_column_model(model)
     better = recalibrate_model(read, [Histograms.load(path) for path in counts])
     better.save(output)
-    found = better.second_round
-    if as_json or found is None:
-        print_json(found.model_dump(mode="json") if found else None)
+    second = better.second_round
+    if as_json or second is None:
+        print_json(second.model_dump(mode="json") if second else None)
         return
-    out.print(f"Expect an error of {found.error:.1%} (AUC {found.auc:.3f}) on new rows. {found.assumption}")
+    out.print(f"Expect an error of {second.error:.1%} (AUC {second.auc:.3f}) on new rows. {second.assumption}")
     out.print(f"With scores assumed normal it was {read.estimate.error:.1%} (AUC {read.estimate.auc:.3f}).")
     out.print(f"Wrote {output}, its probabilities recalibrated.")

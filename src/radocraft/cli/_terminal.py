@@ -60,8 +60,8 @@ def print_mistakes(mistakes: list[Mistake], as_json: bool) -> None:
         print_json({"ok": not mistakes, "mistakes": [vars(mistake) for mistake in mistakes]})
         return
     for mistake in mistakes:
-        said = mistake.problem + (f" ({mistake.remedy})" if mistake.remedy else "")
-        out.print(Text.assemble((mistake.place, "bold"), f": {said}"))
+        words = mistake.problem + (f" ({mistake.remedy})" if mistake.remedy else "")
+        out.print(Text.assemble((mistake.place, "bold"), f": {words}"))
 
 
 def fail(error: RadocraftError, as_json: bool) -> int:

@@ -35,7 +35,7 @@ def private_columns(contract: Contract, peer: str) -> tuple[Column, ...]:
     for name, feature in sorted(contract.peer(peer).features.items()):
         if isinstance(feature, Interact):
             left, right = (_factor_columns(contract, peer, factor) for factor in feature.of)
-            columns += [Column(f"{one} * {other}", name, None, None) for one in left for other in right]
+            columns += [Column(f"{first} * {second}", name, None, None) for first in left for second in right]
         else:
             columns += _columns(name, feature)
     return tuple(columns)
@@ -45,7 +45,7 @@ def _columns(name: str, feature: Feature) -> list[Column]:
     if isinstance(feature, Categorical):
         return [Column(f"{name}={code}", name) for code in feature.codes]
     if isinstance(feature, Spline):
-        return [Column(f"{name}~{at}", name, None, None) for at in range(1, feature.width + 1)]
+        return [Column(f"{name}~{term}", name, None, None) for term in range(1, feature.width + 1)]
     if isinstance(feature, Score):
         return []
     if isinstance(feature, Interact):
@@ -55,17 +55,17 @@ def _columns(name: str, feature: Feature) -> list[Column]:
 
 def _factor_columns(contract: Contract, peer: str, factor: str) -> list[str]:
     """Names of a factor's columns: a feature of the peer's, or a shared one."""
-    own = contract.peers[peer].features.get(factor)
-    if own is not None:
-        return [column.name for column in _columns(factor, own)]
+    feature = contract.peers[peer].features.get(factor)
+    if feature is not None:
+        return [column.name for column in _columns(factor, feature)]
     return [name for shared in contract.shared if shared.name == factor for name in shared.encoded]
 
 
 def summed_columns(contract: Contract, peer: str) -> tuple[Column, ...]:
     """What the peer sums: its private coordinates and, last, a numeric label."""
     label = contract.label
-    own = (Column(label.column, label.column, label.centre, label.scale),) if isinstance(label, Number) else ()
-    return private_columns(contract, peer) + own
+    of_label = (Column(label.column, label.column, label.centre, label.scale),) if isinstance(label, Number) else ()
+    return private_columns(contract, peer) + of_label
 
 
 def open_constants(contract: Contract, peer: str) -> dict[str, int]:

@@ -143,10 +143,10 @@ class Peer(Record):
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is not said: such a contract means what it meant before it could be said."""
-        said = {name: value for name, value in write(self).items() if name in ("features", "columns") or value}
-        rules = said.get("cleaning", {})
+        fields = {name: value for name, value in write(self).items() if name in ("features", "columns") or value}
+        rules = fields.get("cleaning", {})
         cleaning = {column: {n: v for n, v in rule.items() if v} for column, rule in rules.items()}
-        return said | ({"cleaning": cleaning} if cleaning else {})
+        return fields | ({"cleaning": cleaning} if cleaning else {})
 
 
 def _one_key(given: Any) -> Any:
@@ -281,7 +281,7 @@ class Contract(Tabular, Record):
     @cached_property
     def of_scores(self) -> bool:
         """Whether each peer adds one score instead of columns."""
-        return any(isinstance(f, Score) for held in self.peers.values() for f in held.features.values())
+        return any(isinstance(f, Score) for peer in self.peers.values() for f in peer.features.values())
 
     def score_of(self, peer: str) -> tuple[str, Score]:
         """The name of a peer's score, and what it is."""
@@ -306,7 +306,7 @@ class Contract(Tabular, Record):
 
     def encode_shared(self, codes: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Encode full signatures (one row of codes each) as the model sees them."""
-        parts = [shared.matrix[codes[:, at]] for at, shared in enumerate(self.shared)]
+        parts = [shared.matrix[codes[:, index]] for index, shared in enumerate(self.shared)]
         return np.hstack([np.empty((len(codes), 0)), *parts])
 
 

@@ -17,9 +17,14 @@ MOST_COLUMNS = 1_500
 
 def disagreements(contract: Contract, text: str) -> list[Mistake]:
     """Entries that do not go together, each with its place in the file's ``text``."""
-    found = [*_columns_twice(contract), *_odd_products(contract), *_odd_holders(contract), *_odd_folds(contract, text)]
-    found += _too_wide(contract, text) if not found else []
-    return [*found, *(_odd_scores(contract, text) if contract.of_scores else _odd_key(contract, text))]
+    mistakes = [
+        *_columns_twice(contract),
+        *_odd_products(contract),
+        *_odd_holders(contract),
+        *_odd_folds(contract, text),
+    ]
+    mistakes += _too_wide(contract, text) if not mistakes else []
+    return [*mistakes, *(_odd_scores(contract, text) if contract.of_scores else _odd_key(contract, text))]
 
 
 def _odd_holders(contract: Contract) -> list[Mistake]:
@@ -50,9 +55,9 @@ def _odd_folds(contract: Contract, text: str) -> list[Mistake]:
         contract.label.column: contract.label.values
     }
     mistakes = []
-    for peer, held in contract.peers.items():
-        own = {name: f.categories for name, f in held.features.items() if isinstance(f, Categorical)}
-        for name, values in (agreed | own).items():
+    for peer, entry in contract.peers.items():
+        categories = {name: f.categories for name, f in entry.features.items() if isinstance(f, Categorical)}
+        for name, values in (agreed | categories).items():
             if len({*contract.as_read(peer, name, values)}) < len(values):
                 where = place(["peers", peer, "cleaning", contract.column_of(peer, name)], text)
                 problem = f"with `fold`, values of '{name}' are the same that the contract tells apart"
@@ -61,7 +66,7 @@ def _odd_folds(contract: Contract, text: str) -> list[Mistake]:
 
 
 def _held_by_several(contract: Contract) -> set[str]:
-    names = [name for held in contract.peers.values() for name in held.features]
+    names = [name for peer in contract.peers.values() for name in peer.features]
     return {name for name in names if names.count(name) > 1}
 
 
@@ -69,9 +74,9 @@ def _odd_products(contract: Contract) -> list[Mistake]:
     """A product is of two different features, at least one of them the peer's own, none itself a product."""
     mistakes = []
     shared = {feature.name for feature in contract.shared}
-    for peer, held in contract.peers.items():
-        plain = {name for name, feature in held.features.items() if not isinstance(feature, Interact)}
-        for name, feature in held.features.items():
+    for peer, entry in contract.peers.items():
+        plain = {name for name, feature in entry.features.items() if not isinstance(feature, Interact)}
+        for name, feature in entry.features.items():
             if not isinstance(feature, Interact):
                 continue
             place, (left, right) = f"peers.{peer}.features.{name}", feature.of
@@ -119,8 +124,8 @@ def _width(contract: Contract, peer: str, name: str) -> int:
 def _columns_twice(contract: Contract) -> list[Mistake]:
     """A feature may not have the name of another's one-hot column."""
     encoded = {column: shared.name for shared in contract.shared for column in shared.encoded if column != shared.name}
-    for held in contract.peers.values():
-        for name, feature in held.features.items():
+    for peer in contract.peers.values():
+        for name, feature in peer.features.items():
             if isinstance(feature, Categorical):
                 encoded |= {f"{name}={code}": name for code in feature.codes}
     names = [*(shared.name for shared in contract.shared), *(n for p in contract.peers.values() for n in p.features)]
@@ -143,11 +148,11 @@ def _odd_scores(contract: Contract, text: str) -> list[Mistake]:
     """In a contract of scores each peer has one, with a name of its own, and nothing else."""
     mistakes = []
     owner: dict[str, str] = {}
-    for peer, held in contract.peers.items():
-        columns = [name for name, feature in held.features.items() if not isinstance(feature, Score)]
+    for peer, entry in contract.peers.items():
+        columns = [name for name, feature in entry.features.items() if not isinstance(feature, Score)]
         if columns:
-            mistakes.append(_columns_too(peer, columns, [*held.features], text))
-        scores = [(name, feature) for name, feature in held.features.items() if isinstance(feature, Score)]
+            mistakes.append(_columns_too(peer, columns, [*entry.features], text))
+        scores = [(name, feature) for name, feature in entry.features.items() if isinstance(feature, Score)]
         for name, score in scores[:1]:
             mistakes += _odd_columns(contract, peer, score, name, text)
         for name, _ in scores[1:]:
@@ -165,11 +170,11 @@ def _odd_scores(contract: Contract, text: str) -> list[Mistake]:
     return mistakes + [m for peer in contract.peers for m in _odd_key_column(contract, peer, text)]
 
 
-def _columns_too(peer: str, columns: list[str], held: list[str], text: str) -> Mistake:
+def _columns_too(peer: str, columns: list[str], scores: list[str], text: str) -> Mistake:
     """One mistake for all columns of a peer: beside its score, or instead of one."""
     names = ", ".join(f"'{name}'" for name in columns)
     remedy = "take them out; its model uses every column of its table, or those that `of` names"
-    if columns == held:
+    if columns == scores:
         remedy = f'give {peer} one feature of kind "score" instead, made of these columns by its `of`, or of all'
     problem = f"where one peer has a score, each has one score and nothing else, but {peer} has {names}"
     return Mistake(place(["peers", peer, "features", columns[0]], text), problem, remedy)

@@ -161,10 +161,10 @@ class Number(Record):
 
 
 def _kind(label: Any) -> str:
-    held = label if isinstance(label, dict) else vars(label) if isinstance(label, Record) else {}
-    if {"kind", "edges"} & {*held}:
+    fields = label if isinstance(label, dict) else vars(label) if isinstance(label, Record) else {}
+    if {"kind", "edges"} & {*fields}:
         return "number"
-    return "classes" if "classes" in held else "two values"
+    return "classes" if "classes" in fields else "two values"
 
 
 Label = Annotated[

@@ -96,12 +96,12 @@ def contradictions(tree: dict[str, Any], text: str) -> list[Mistake]:
     """
     label = _table(tree.get("label")).get("column")
     shared = [_table(entry).get("name") for entry in _list(tree.get("shared"))]
-    peers = {peer: _table(held) for peer, held in _table(tree.get("peers")).items()}
+    peers = {peer: _table(fields) for peer, fields in _table(tree.get("peers")).items()}
     entries: list[tuple[list[int | str], Any, str]] = [
-        (["shared", at, "name"], name, "a shared feature") for at, name in enumerate(shared)
+        (["shared", index, "name"], name, "a shared feature") for index, name in enumerate(shared)
     ]
-    for peer, held in peers.items():
-        for name in _table(held.get("features")):
+    for peer, fields in peers.items():
+        for name in _table(fields.get("features")):
             entries.append((["peers", peer, "features", name], name, f"{_PRIVATE} of {peer}"))
     mistakes = []
     owner: dict[Any, str] = {label: "the label"}
@@ -120,8 +120,8 @@ def _key_twice(tree: dict[str, Any], owner: dict[Any, str], text: str) -> list[M
     names = [_table(entry).get("name") for entry in _keys(tree)]
     remedy = "a key is never a feature or the label; choose another column"
     return [
-        Mistake(place(["key", at, "name"], text), f"'{name}' is already {owner[name]}", remedy)
-        for at, name in enumerate(names)
+        Mistake(place(["key", index, "name"], text), f"'{name}' is already {owner[name]}", remedy)
+        for index, name in enumerate(names)
         if isinstance(name, str) and name in owner
     ]
 
@@ -137,15 +137,15 @@ def _columns_for_nothing(tree: dict[str, Any], peers: dict[str, dict[str, Any]],
     remedy = "put the contract's name on the left and the peer's column on the right"
     return [
         Mistake(place(["peers", peer, "columns", name], text), f"'{name}' is not a feature of {peer}", remedy)
-        for peer, held in peers.items()
-        for name in _table(held.get("columns"))
-        if name not in (*common, *_table(held.get("features")))
+        for peer, fields in peers.items()
+        for name in _table(fields.get("columns"))
+        if name not in (*common, *_table(fields.get("features")))
     ]
 
 
 def steering(tree: dict[str, Any], text: str) -> list[Mistake]:
     """Texts that no part may hold, since a terminal would do something else than show them."""
-    wrong = [path for path, said in _texts(tree, []) if not harmless(said)]
+    wrong = [path for path, words in _texts(tree, []) if not harmless(words)]
     problem, remedy = "the text holds a control character", "take it out; such values then count as unseen"
     return [Mistake(place(path, text), problem, remedy) for path in wrong]
 
@@ -161,15 +161,19 @@ def _texts(entry: Any, path: list[int | str]) -> Iterator[tuple[list[int | str],
 
 
 def _holders(peers: dict[str, dict[str, Any]], name: str) -> list[Any]:
-    return [held for held in (_table(peer.get("features")).get(name) for peer in peers.values()) if held is not None]
+    return [
+        feature
+        for feature in (_table(peer.get("features")).get(name) for peer in peers.values())
+        if feature is not None
+    ]
 
 
 def _distinct(peers: dict[str, dict[str, Any]], path: list[int | str], name: str, text: str) -> list[Mistake]:
     """A feature that several peers hold must be the same thing at each of them, in units that need no rows."""
-    spelled = [{"kind": held} if isinstance(held, str) else _table(held) for held in _holders(peers, name)]
-    if any(held.get("kind") == "score" for held in spelled):
+    spelled = [{"kind": feature} if isinstance(feature, str) else _table(feature) for feature in _holders(peers, name)]
+    if any(feature.get("kind") == "score" for feature in spelled):
         return []  # what is wrong with it is said of the scores
-    if any(held != spelled[0] for held in spelled):
+    if any(feature != spelled[0] for feature in spelled):
         return [
             Mistake(
                 place(path, text), f"'{name}' is a different feature at another peer", "write it the same way at each"
@@ -210,7 +214,7 @@ def line_of(path: list[int | str], text: str) -> int | None:
     """The line where the deepest part of ``path`` that is written out begins, if it can be told."""
     section: list[int | str] = []
     tables: dict[tuple[int | str, ...], int] = {}
-    depth, found = 0, None
+    depth, last = 0, None
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             section = _steps(header[2])
@@ -223,8 +227,8 @@ def line_of(path: list[int | str], text: str) -> int | None:
         else:
             continue
         if len(here) > depth and here == path[: len(here)]:
-            depth, found = len(here), number
-    return found
+            depth, last = len(here), number
+    return last
 
 
 def _steps(key: str) -> list[int | str]:

@@ -51,10 +51,10 @@ def combinations(knots: Knots) -> Floats:
 
     inner = _DEGREE * [knots[0]] + list(knots) + _DEGREE * [knots[-1]]
     count = len(knots) + _DEGREE - 1
-    at = np.linspace(knots[0], knots[-1], 16 * count)
-    at = np.unique(np.concatenate([at, *(np.linspace(a, b, 8) for a, b in pairwise(knots))]))
-    wanted = BSpline.design_matrix(at, np.array(inner), _DEGREE).toarray()[:, : count - 1]
-    made: Floats = np.linalg.lstsq(terms(at, knots), wanted, rcond=None)[0].astype(np.float64)
+    points = np.linspace(knots[0], knots[-1], 16 * count)
+    points = np.unique(np.concatenate([points, *(np.linspace(a, b, 8) for a, b in pairwise(knots))]))
+    wanted = BSpline.design_matrix(points, np.array(inner), _DEGREE).toarray()[:, : count - 1]
+    made: Floats = np.linalg.lstsq(terms(points, knots), wanted, rcond=None)[0].astype(np.float64)
     return np.where(np.abs(made) < 1e-12, 0.0, made)
 
 
@@ -70,8 +70,8 @@ def spline_units(knots: Knots) -> list[tuple[float, float]]:
     if len(knots) < 2:
         return [(knots[0], abs(knots[0]) or 1.0)] if knots else []
     nodes, weights = np.polynomial.legendre.leggauss(4)  # exact for the squares of cubic pieces
-    at = np.concatenate([low + (high - low) * (nodes + 1) / 2 for low, high in pairwise(knots)])
-    values, weight = spline_columns(at, knots), np.tile(weights, len(knots) - 1) / weights.sum() / (len(knots) - 1)
+    points = np.concatenate([low + (high - low) * (nodes + 1) / 2 for low, high in pairwise(knots)])
+    values, weight = spline_columns(points, knots), np.tile(weights, len(knots) - 1) / weights.sum() / (len(knots) - 1)
     mean = weight @ values
     deviation = np.sqrt(weight @ (values - mean) ** 2)
     return [(float(f"{m:.4g}"), float(f"{d:.4g}")) for m, d in zip(mean.tolist(), deviation.tolist(), strict=True)]

@@ -44,14 +44,14 @@ def describe_contract(contract: Contract) -> str:
             else " alone; there is no shared feature."
         ),
     ]
-    lines += [f"  {at}. {shared.name}: {_shared(shared)}" for at, shared in enumerate(contract.shared, start=1)]
-    for peer, held in contract.peers.items():
+    lines += [f"  {number}. {shared.name}: {_shared(shared)}" for number, shared in enumerate(contract.shared, start=1)]
+    for peer, entry in contract.peers.items():
         lines += ["", f"{peer} adds (summed by group, never by row):"]
-        for name, feature in sorted(held.features.items()):
+        for name, feature in sorted(entry.features.items()):
             column = contract.column_of(peer, name)
             renamed = f" (its column {column})" if column != name else ""
             lines.append(f"  - {name}{renamed}: {_feature(feature)}")
-        lines += _cleaning(peer, held)
+        lines += _cleaning(peer, entry)
     if contract.key is not None:
         lines += ["", *_key(contract, contract.key)]
     if without := [peer for peer in contract.peers if not contract.labelled(peer)]:
@@ -64,11 +64,11 @@ def describe_contract(contract: Contract) -> str:
     return "\n".join(lines)
 
 
-def _cleaning(peer: str, held: Peer) -> list[str]:
-    if not (held.missing or held.cleaning):
+def _cleaning(peer: str, entry: Peer) -> list[str]:
+    if not (entry.missing or entry.cleaning):
         return []
-    rules = {column: _read(rule) for column, rule in sorted(held.cleaning.items())}
-    whole = {"every column": _read(Cleaning(missing=held.missing))} if held.missing else {}
+    rules = {column: _read(rule) for column, rule in sorted(entry.cleaning.items())}
+    whole = {"every column": _read(Cleaning(missing=entry.missing))} if entry.missing else {}
     return [f"how {peer}'s table is read:", *(f"  - {column}: {rule}" for column, rule in (whole | rules).items())]
 
 
@@ -113,18 +113,18 @@ def _number(number: Quantity) -> str:
     return f"{what}, as (value - {number.centre:g}) / {number.scale:g}"
 
 
-def _date(part: str, at: date | None) -> str:
-    return f"of a date, the days up to {at}" if at is not None else f"of a date, the {part}"
+def _date(part: str, day: date | None) -> str:
+    return f"of a date, the days up to {day}" if day is not None else f"of a date, the {part}"
 
 
 def _read(rule: Cleaning) -> str:
     """How a column is read that does not say things as agreed."""
-    said = [f"{', '.join(map(_mark, rule.missing))} mean nothing is known"] if rule.missing else []
-    said += ["capitals and spaces around make no difference"] if rule.fold else []
-    said += [", ".join(f"{theirs} is {show(ours)}" for theirs, ours in rule.values.items())] if rule.values else []
-    said += [f"numbers with a decimal {'comma' if rule.decimal == ',' else 'point'}"] if rule.decimal else []
-    said += [f"dates written as {rule.format}"] if rule.format else []
-    return "; ".join(said)
+    sentences = [f"{', '.join(map(_mark, rule.missing))} mean nothing is known"] if rule.missing else []
+    sentences += ["capitals and spaces around make no difference"] if rule.fold else []
+    sentences += [", ".join(f"{theirs} is {show(ours)}" for theirs, ours in rule.values.items())] if rule.values else []
+    sentences += [f"numbers with a decimal {'comma' if rule.decimal == ',' else 'point'}"] if rule.decimal else []
+    sentences += [f"dates written as {rule.format}"] if rule.format else []
+    return "; ".join(sentences)
 
 
 def _mark(mark: Value) -> str:

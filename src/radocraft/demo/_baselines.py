@@ -109,7 +109,7 @@ def best_gamma(design: Floats, labels: Ints, penalty: Floats, gammas: Sequence[f
     count = int(fold.max()) + 1
     if count < 2:
         return gammas[len(gammas) // 2]
-    pieces = [(design[fold == at], labels[fold == at].astype(np.float64)) for at in range(count)]
+    pieces = [(design[fold == number], labels[fold == number].astype(np.float64)) for number in range(count)]
     grams = np.array([x.T @ x for x, _ in pieces])
     targets = np.array([x.T @ y for x, y in pieces])
     gram, target = grams.sum(axis=0), targets.sum(axis=0)
@@ -175,7 +175,7 @@ def zip_rows(tables: Sequence[PeerTable]) -> PeerTable:
     """
     keys = np.vstack([np.column_stack([table.codes, table.labels]) for table in tables])
     block = np.split(number_rows(keys), np.cumsum([len(table) for table in tables])[:-1])
-    rows = np.array([np.bincount(own, minlength=max(b.max(initial=0) for b in block) + 1) for own in block])
+    rows = np.array([np.bincount(places, minlength=max(b.max(initial=0) for b in block) + 1) for places in block])
     longest = rows.max(axis=0)
     of_block = np.repeat(np.arange(len(longest)), longest)
     place = np.arange(len(of_block)) - np.repeat(np.cumsum(longest) - longest, longest)
@@ -190,8 +190,8 @@ def _in_order(table: PeerTable, block: Ints, rows: Ints, of_block: Ints, place: 
     """One peer's values for the paired rows: its rows of the block in order, again from the first at the end."""
     order = np.argsort(block, kind="stable")
     start = np.cumsum(rows) - rows
-    held = rows[of_block]
+    ordered = rows[of_block]
     out = np.full((len(of_block), len(table.columns)), np.nan)
-    have = held > 0
-    out[have] = table.values[order[start[of_block[have]] + place[have] % held[have]]]
+    have = ordered > 0
+    out[have] = table.values[order[start[of_block[have]] + place[have] % ordered[have]]]
     return out

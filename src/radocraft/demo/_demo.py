@@ -83,9 +83,9 @@ def demo(customers: int = CUSTOMERS, progress: Progress = quiet) -> list[World]:
 def _wine(progress: Progress) -> World:
     folds = list(wine_folds())
     contests = []
-    for at, (contract, people, new) in enumerate(folds):
-        progress("wine", at, len(folds))
-        contests.append(contest(contract, people, new, seed=at, policy=PUBLIC))
+    for number, (contract, people, new) in enumerate(folds):
+        progress("wine", number, len(folds))
+        contests.append(contest(contract, people, new, seed=number, policy=PUBLIC))
     results = {name: _average([results[name] for results, _ in contests]) for name in contests[0][0]}
     title = f"wine: 178 wines, 2 shared features, exact sums of a public table, {_FOLDS} folds"
     return World("wine", title, ranked(results), contests[0][1])
@@ -128,11 +128,11 @@ def baselines(
         return Result(error_rate(scores, labels), auc(scores, labels), moved)
 
     peers = tuple(tables)
-    held = [arrays(contract, (peer,), table) for peer, table in tables.items()]
+    designs = [arrays(contract, (peer,), table) for peer, table in tables.items()]
     return {
         "oracle": scored(arrays(contract, peers, people), peers, moved),
-        "zip": scored(zip_rows(held), peers, moved),
-        **{f"{_ALONE}{peer}": scored(table, (peer,), 0) for peer, table in zip(peers, held, strict=True)},
+        "zip": scored(zip_rows(designs), peers, moved),
+        **{f"{_ALONE}{peer}": scored(table, (peer,), 0) for peer, table in zip(peers, designs, strict=True)},
     }
 
 
@@ -155,8 +155,8 @@ def arrays(contract: Contract, peers: tuple[str, ...], table: pa.Table) -> PeerT
 
 def signs(contract: Contract, table: pa.Table) -> Ints:
     """Labels as +1 and -1."""
-    held = table.column(contract.label.column)
-    return np.where(held.to_numpy() == contract.label.values[-1], 1, -1)
+    label = table.column(contract.label.column)
+    return np.where(label.to_numpy() == contract.label.values[-1], 1, -1)
 
 
 def wine_folds() -> Iterator[tuple[Contract, pa.Table, pa.Table]]:
@@ -176,12 +176,12 @@ def wine_folds() -> Iterator[tuple[Contract, pa.Table, pa.Table]]:
 def wine_contract(names: list[str], values: Floats) -> Contract:
     """The first two features are shared, in four bins; the others go to the two peers in turn."""
     shared = [
-        {"name": name, "edges": np.quantile(values[:, at], (0.25, 0.5, 0.75)).tolist()}
-        for at, name in enumerate(names[:2])
+        {"name": name, "edges": np.quantile(values[:, index], (0.25, 0.5, 0.75)).tolist()}
+        for index, name in enumerate(names[:2])
     ]
     peers = {
-        peer: {"features": {name: {"kind": "numeric"} for name in names[2 + at :: 2]}}
-        for at, peer in enumerate(("laboratory", "cellar"))
+        peer: {"features": {name: {"kind": "numeric"} for name in names[2 + index :: 2]}}
+        for index, peer in enumerate(("laboratory", "cellar"))
     }
     label = {"column": "cultivar", "positive": 1, "negative": 0}
     return Contract.model_validate({"name": "wine", "label": label, "shared": shared, "peers": peers})

@@ -96,11 +96,13 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("Input X contains infinity or a value too large for dtype('float64').")
         labels = np.where(y == self.classes_[1], 1, -1)
         self.shared_, self.peers_ = self._columns(X.shape[1])
-        self.edges_ = tuple(_edges(X[:, at], self.bins) for at in self.shared_)
+        self.edges_ = tuple(_edges(X[:, position], self.bins) for position in self.shared_)
         self.contract_ = self._contract()
         codes = self._codes(X)
         blocks = merge_cells(
-            tuple(self._cells(f"peer{at}", X[:, where], codes, labels) for at, where in enumerate(self.peers_)),
+            tuple(
+                self._cells(f"peer{position}", X[:, where], codes, labels) for position, where in enumerate(self.peers_)
+            ),
             self.contract_,
         )
         fit = fit_matching(blocks, self.caution, self.alpha) if self.method == "matching" else fit_drl(blocks)
@@ -141,30 +143,30 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.peers is not None:
             return shared, tuple(self._positions(columns) for columns in self.peers)
         rest = np.setdiff1d(np.arange(width), shared)
-        return shared, tuple(held for held in (rest[::2], rest[1::2]) if len(held))
+        return shared, tuple(positions for positions in (rest[::2], rest[1::2]) if len(positions))
 
     def _positions(self, columns: Sequence[Column]) -> Ints:
         names = list(getattr(self, "feature_names_in_", []))
         unknown = [name for name in columns if isinstance(name, str) and name not in names]
         if unknown:
             raise ValueError(f"There is no column {', '.join(map(repr, unknown))}. There are: {', '.join(names)}.")
-        found = [names.index(name) if isinstance(name, str) else name for name in columns]
-        return np.array(found, dtype=np.int64)
+        positions = [names.index(name) if isinstance(name, str) else name for name in columns]
+        return np.array(positions, dtype=np.int64)
 
     def _contract(self) -> Contract:
-        shared = [{"name": f"shared{at}", "edges": edges.tolist()} for at, edges in enumerate(self.edges_)]
+        shared = [{"name": f"shared{index}", "edges": edges.tolist()} for index, edges in enumerate(self.edges_)]
         peers = {
-            f"peer{at}": {"features": dict.fromkeys(_names(f"peer{at}", len(where)), "numeric")}
-            for at, where in enumerate(self.peers_)
+            f"peer{index}": {"features": dict.fromkeys(_names(f"peer{index}", len(where)), "numeric")}
+            for index, where in enumerate(self.peers_)
         }
         label = {"column": "label", "positive": 1, "negative": -1}
         return Contract.model_validate({"name": "one table", "label": label, "shared": shared, "peers": peers})
 
     def _codes(self, X: Floats) -> Ints:
         codes = np.zeros((len(X), len(self.shared_)), dtype=np.int64)
-        for at, (column, edges) in enumerate(zip(self.shared_, self.edges_, strict=True)):
+        for index, (column, edges) in enumerate(zip(self.shared_, self.edges_, strict=True)):
             missing = np.isnan(X[:, column])
-            codes[:, at] = np.where(missing, len(edges) + 1, np.searchsorted(edges, X[:, column], side="right"))
+            codes[:, index] = np.where(missing, len(edges) + 1, np.searchsorted(edges, X[:, column], side="right"))
         return codes
 
     def _cells(self, peer: str, values: Floats, codes: Ints, labels: Ints) -> Cells:

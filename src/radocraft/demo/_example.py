@@ -75,10 +75,10 @@ def example_peers(rows: int = 1000, seed: int = 0) -> tuple[Contract, dict[str, 
 def deal(contract: Contract, people: pa.Table, rng: np.random.Generator) -> dict[str, pa.Table]:
     """Give every peer its own columns of a joined table, the shared ones and the label, in an order of its own."""
     tables = {}
-    for peer, held in contract.peers.items():
-        names = [contract.label.column, *(shared.name for shared in contract.shared), *held.features]
-        own = people.select(names).rename_columns([contract.column_of(peer, name) for name in names])
-        tables[peer] = own.take(pa.array(rng.permutation(people.num_rows)))
+    for peer, entry in contract.peers.items():
+        names = [contract.label.column, *(shared.name for shared in contract.shared), *entry.features]
+        table = people.select(names).rename_columns([contract.column_of(peer, name) for name in names])
+        tables[peer] = table.take(pa.array(rng.permutation(people.num_rows)))
     return tables
 
 

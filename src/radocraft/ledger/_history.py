@@ -39,8 +39,8 @@ class History:
 
     def before(self, proposal: str) -> History:
         """Everything up to a proposal, without it."""
-        found = next(line.number for line in self.lines if getattr(line.entry, "proposal", None) == proposal)
-        return History(self.lines[:found])
+        number = next(line.number for line in self.lines if getattr(line.entry, "proposal", None) == proposal)
+        return History(self.lines[:number])
 
     def spent(self, table: str) -> Spend:
         """What releases and proposals of a table have spent: noise once drawn is spent, whether or not it left."""
@@ -58,7 +58,7 @@ class History:
     def decision_on(self, proposal: str) -> Decision | None:
         """What a person decided on a proposal; the first word counts, and there is no second."""
         entries = (line.entry for line in self.lines)
-        return next((one for one in entries if isinstance(one, Decision) and one.proposal == proposal), None)
+        return next((entry for entry in entries if isinstance(entry, Decision) and entry.proposal == proposal), None)
 
     def stage_of(self, entry: Leaving) -> Stage:
         """Whether it left, waits, or was refused."""

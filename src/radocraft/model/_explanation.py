@@ -151,22 +151,22 @@ class BlockShares(Sequence[BlockShare]):
         return len(self.order)
 
     @overload
-    def __getitem__(self, at: int) -> BlockShare: ...
+    def __getitem__(self, index: int) -> BlockShare: ...
     @overload
-    def __getitem__(self, at: slice) -> BlockShares: ...
-    def __getitem__(self, at: int | slice) -> BlockShare | BlockShares:
-        if isinstance(at, slice):
-            return BlockShares(self.model, self.order[at])
-        return _block(self.model, int(self.order[at]))
+    def __getitem__(self, index: slice) -> BlockShares: ...
+    def __getitem__(self, index: int | slice) -> BlockShare | BlockShares:
+        if isinstance(index, slice):
+            return BlockShares(self.model, self.order[index])
+        return _block(self.model, int(self.order[index]))
 
 
-def _block(model: Model, at: int) -> BlockShare:
+def _block(model: Model, index: int) -> BlockShare:
     blocks = model.blocks
-    contributions = {"shared": blocks.shared[at], **{peer: values[at] for peer, values in blocks.peers.items()}}
+    contributions = {"shared": blocks.shared[index], **{peer: values[index] for peer, values in blocks.peers.items()}}
     return BlockShare(
-        signature=signature(model.contract, blocks.codes[at]),
-        label=model.contract.label.names[model.contract.label.codes.index(blocks.labels[at])],
-        weight=blocks.weights[at],
+        signature=signature(model.contract, blocks.codes[index]),
+        label=model.contract.label.names[model.contract.label.codes.index(blocks.labels[index])],
+        weight=blocks.weights[index],
         score=plain(np.array(model.intercept) + np.sum([*contributions.values()], axis=0)),
         contributions=contributions,
     )

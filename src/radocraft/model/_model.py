@@ -223,24 +223,24 @@ def load_model(path: str | Path) -> Model | ScoreModel:
     ('bank', 'insurer')
     """
     try:
-        found = json.loads(Path(path).read_bytes())
+        content = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise FileError(f"Cannot read the model '{path}': {error.strerror}. Check the path.") from error
     except (ValueError, RecursionError):
-        found = None
-    of_scores = isinstance(found, dict) and found.get("method") == "scores"
+        content = None
+    of_scores = isinstance(content, dict) and content.get("method") == "scores"
     return ScoreModel.load(path) if of_scores else Model.load(path)
 
 
 def load_column_model(path: str | Path) -> Model:
     """Read a model file of columns, for a second round."""
-    found = load_model(path)
-    if isinstance(found, ScoreModel):
+    model = load_model(path)
+    if isinstance(model, ScoreModel):
         raise LearnError(
             f"'{path}' is a model of scores. Parts of scores hold histograms of them already, so there is no second "
             "round that counts them: learn is enough."
         )
-    return found
+    return model
 
 
 def predict(

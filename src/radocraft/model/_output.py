@@ -78,8 +78,8 @@ def write_joined(
     """Bring peers' scores together into a file, with the columns to keep of the first table, and ``on``."""
     scores, names = predict_scores(model, [*sources], on, scorers), model.contract.label.names
     kept = dict.fromkeys([*([on] if on else []), *keep])
-    held = read_columns(sources[0], [*kept])
-    write_table(pa.table(dict(zip(kept, held.columns, strict=True)) | _columns(scores, names)), path)
+    columns = read_columns(sources[0], [*kept])
+    write_table(pa.table(dict(zip(kept, columns.columns, strict=True)) | _columns(scores, names)), path)
     given = (
         np.zeros(len(names), dtype=np.int64)
         if scores.chosen is None
@@ -108,7 +108,7 @@ def _columns(scores: Scores, names: tuple[str, ...]) -> dict[str, Any]:
 def _by_class(name: str, values: Floats, classes: tuple[str, ...]) -> dict[str, Floats]:
     if values.ndim == 1:
         return {name: values}
-    return {f"{name}:{label}": values[:, at] for at, label in enumerate(classes)}
+    return {f"{name}:{label}": values[:, index] for index, label in enumerate(classes)}
 
 
 def _writer(path: Path, file: IO[bytes], schema: pa.Schema) -> pa.csv.CSVWriter | pq.ParquetWriter:

@@ -26,7 +26,7 @@ def weights_in_words(model: ScoreModel) -> str:
     weights, signature = model.full.weights, model.full.signature
     if all(abs(weight - 1.0) < _CLOSE for weight in weights) and abs(signature - 1.0 + len(peers)) < 2 * _CLOSE:
         return f"{bayes} These weights are nearly that."
-    related = [model.relation.correlation[at][to] for at in range(len(peers)) for to in range(at)]
+    related = [model.relation.correlation[row][column] for row in range(len(peers)) for column in range(row)]
     if sum(weights) < len(peers) - _CLOSE and max(related, default=0.0) > _RELATED:
         return (
             f"{bayes} Here they are smaller: the scores are related (correlation up to {max(related):.2f} inside label "

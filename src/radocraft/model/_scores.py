@@ -184,7 +184,7 @@ def predict_scores(
         head = model.head_of(tuple(peer for peer, seen in zip(model.peers, pattern, strict=True) if seen))
         places = [model.peers.index(peer) for peer in head.peers]
         log_odds[rows] = head.log_odds(scores[np.ix_(rows, places)], signature[rows])
-    view = tuple(peer for at, peer in enumerate(model.peers) if there[:, at].any())
+    view = tuple(peer for index, peer in enumerate(model.peers) if there[:, index].any())
     return Scores(log_odds, expit(log_odds), (log_odds > 0).astype(np.int64), view)
 
 

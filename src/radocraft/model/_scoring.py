@@ -101,7 +101,7 @@ def predict_batches(
     averages = Averages.of(model, absent)
     for batch in view.batches(keep):
         score = np.array(model.intercept) + _score_of(view, model, batch) + averages.of_signatures(view.codes(batch))
-        kept = batch.select([f"keep_{at}" for at in range(len(keep))])
+        kept = batch.select([f"keep_{index}" for index in range(len(keep))])
         yield Scores.of(model, score, tuple(view.readers)), kept
 
 

@@ -141,8 +141,8 @@ def _signatures(peers: Peers, source: Source, kinds: dict[str, Kind]) -> Floats 
         return None
     codes = np.vstack([view.codes(batch) for batch in view.batches()])
     place = np.zeros(len(codes), dtype=np.int64)
-    for at, shared in enumerate(contract.shared):
-        place = place * len(shared.codes) + codes[:, at]
+    for index, shared in enumerate(contract.shared):
+        place = place * len(shared.codes) + codes[:, index]
     return np.asarray(peers.log_odds[place])
 
 
@@ -156,7 +156,7 @@ def _places(first: _Sheet, sheet: _Sheet, on: str | None) -> Ints:
             )
         return np.arange(first.rows)
     ids = sheet.ids or []
-    known = {value: at for at, value in enumerate(ids)}
+    known = {value: place for place, value in enumerate(ids)}
     if len(known) < len(ids):
         raise ContractMismatch(f"'{sheet.name}' has the same '{on}' in several rows. Give each person one row.")
     return np.array([known.get(value, -1) for value in first.ids or []], dtype=np.int64)

@@ -53,11 +53,11 @@ class Authenticator:
 
     def enter(self, context: Any) -> Member:
         """The member who calls, or a refusal that gives the caller its reason in one sentence."""
-        said = context.peer_identity().decode(errors="replace")
-        claim, token = Claim.read(said), context.get_middleware(HEADERS).text
+        subject = context.peer_identity().decode(errors="replace")
+        claim, token = Claim.read(subject), context.get_middleware(HEADERS).text
         if claim.serial is not None and claim.serial in self._revoked.serials():
             raise self._refuse(claim.name, "revoked", "This certificate was revoked.")
-        member = next((one for one in self._members.values() if one.subject == claim.name), None)
+        member = next((each for each in self._members.values() if each.subject == claim.name), None)
         if member is None:
             raise self._refuse(claim.name, "no member", "You are not in our members.toml.")
         expected = claim.token or (member.token or "").removeprefix("sha256:")

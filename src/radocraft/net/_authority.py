@@ -28,16 +28,16 @@ _EARLY = timedelta(minutes=5)  # so that a clock a little behind does not refuse
 def init_authority(folder: str | Path, name: str = "radocraft trial", days: int = 3650) -> Path:
     """Make an authority in an empty folder."""
     where = _new_folder(folder)
-    own = ec.generate_private_key(ec.SECP256R1())
+    key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(name)
-    builder = _builder(subject, subject, own.public_key(), x509.random_serial_number(), days)
+    builder = _builder(subject, subject, key.public_key(), x509.random_serial_number(), days)
     certificate = (
         builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(own.public_key()), critical=False)
-        .sign(own, hashes.SHA256())
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
     )
-    write_private(where / "authority.key", _private_pem(own))
+    write_private(where / "authority.key", _private_pem(key))
     (where / "authority.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     _write_revoked(where, [])
     return where
@@ -64,9 +64,9 @@ def issue(
     if not _NAME.fullmatch(name):
         raise IdentityError(f"'{name}' cannot be a certificate's name. Use lower-case letters, digits, '-' and '.'.")
     where, folder = Path(authority), _new_folder(output, name)
-    own, serial, token = ec.generate_private_key(ec.SECP256R1()), x509.random_serial_number(), secrets.token_urlsafe(32)
+    key, serial, token = ec.generate_private_key(ec.SECP256R1()), x509.random_serial_number(), secrets.token_urlsafe(32)
     ours = _authority(where)
-    builder = _builder(_subject(name), ours[0].subject, own.public_key(), serial, days)
+    builder = _builder(_subject(name), ours[0].subject, key.public_key(), serial, days)
     names = [x509.UniformResourceIdentifier(f"radocraft:{name}/{serial:x}/{digest(token)}"), x509.DNSName(name)]
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     certificate = (
@@ -78,7 +78,7 @@ def issue(
         .sign(ours[1], hashes.SHA256())
     )
     _log(where).append({"kind": "issue", "name": name, "serial": f"{serial:x}", "until": _day(certificate)})
-    write_private(folder / "key.pem", _private_pem(own))
+    write_private(folder / "key.pem", _private_pem(key))
     write_private(folder / "token", token.encode() + b"\n")
     (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     for shared in ("authority.pem", "revoked.pem"):
@@ -117,25 +117,25 @@ def rotate(authority: str | Path, name: str, output: str | Path, *, days: int = 
 def _authority(where: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     try:
         certificate = x509.load_pem_x509_certificate((where / "authority.pem").read_bytes())
-        own = serialization.load_pem_private_key((where / "authority.key").read_bytes(), password=None)
+        key = serialization.load_pem_private_key((where / "authority.key").read_bytes(), password=None)
     except (OSError, ValueError) as error:
         raise IdentityError(
             f"'{where}' is not the folder of an authority. Make one: radocraft identity init {where}"
         ) from error
-    if not isinstance(own, ec.EllipticCurvePrivateKey):
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise IdentityError(f"'{where}/authority.key' was not made by `radocraft identity init`.")
-    return certificate, own
+    return certificate, key
 
 
 def _write_revoked(where: Path, serials: list[int]) -> None:
-    certificate, own = _authority(where)
+    certificate, key = _authority(where)
     now = datetime.now(UTC)
     builder = x509.CertificateRevocationListBuilder().issuer_name(certificate.subject)
     builder = builder.last_update(now - _EARLY).next_update(now + timedelta(days=3650))
     for serial in serials:
-        one = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
-        builder = builder.add_revoked_certificate(one)
-    signed = builder.sign(own, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        revoked = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
+        builder = builder.add_revoked_certificate(revoked)
+    signed = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     write_private(where / "revoked.pem", signed)
     (where / "revoked.pem").chmod(0o644)
 
@@ -167,8 +167,8 @@ def _subject(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _private_pem(own: ec.EllipticCurvePrivateKey) -> bytes:
-    return own.private_bytes(
+def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
@@ -192,7 +192,7 @@ def _new_folder(folder: str | Path, name: str | None = None) -> Path:
     if taken and (name is None or not (where / "certificate.pem").exists()):
         raise IdentityError(f"'{where}' is not empty. Choose a new folder; nothing was written.")
     if taken:
-        held = Identity(where, b"", (where / "certificate.pem").read_bytes(), b"", "").name
-        if held != name:
-            raise IdentityError(f"'{where}' is the identity of '{held}', not of '{name}'. Choose another folder.")
+        holder = Identity(where, b"", (where / "certificate.pem").read_bytes(), b"", "").name
+        if holder != name:
+            raise IdentityError(f"'{where}' is the identity of '{holder}', not of '{name}'. Choose another folder.")
     return where

@@ -211,7 +211,7 @@ class Collection:
 
 def _requests(path: Path, wanted: Wanted, peers: tuple[str, ...]) -> dict[str, Request]:
     try:
-        kept = {peer: Request.model_validate(held) for peer, held in json.loads(path.read_bytes()).items()}
+        kept = {peer: Request.model_validate(content) for peer, content in json.loads(path.read_bytes()).items()}
     except (OSError, ValueError, AttributeError) as error:
         raise FileError(f"'{path}' is not a collector's job. Choose another folder for this one.") from error
     asked = {(request.fingerprint, request.model) for request in kept.values()}

@@ -39,12 +39,12 @@ class Finding:
 def examine(identity: Path, to: tuple[str, str] | None = None, contract: Path | None = None) -> Iterator[Finding]:
     """Check an identity and, if given, a connection ``(name, address)`` and a contract; ends at what stops the rest."""
     try:
-        own = Identity.read(identity)
-        own.check()
+        ours = Identity.read(identity)
+        ours.check()
     except RadocraftError as error:
         yield Finding("identity", "bad", str(error))
         return
-    yield from _own_folder(own)
+    yield from _own_folder(ours)
     agreed = None
     if contract is not None:
         try:
@@ -53,45 +53,45 @@ def examine(identity: Path, to: tuple[str, str] | None = None, contract: Path | 
         except RadocraftError as error:
             yield Finding("contract", "bad", str(error))
     if to is not None:
-        yield from _connection(own, *to, agreed)
+        yield from _connection(ours, *to, agreed)
 
 
-def _own_folder(own: Identity) -> Iterator[Finding]:
-    left = own.days_left()
-    validity = f"'{own.name}', valid for {left:.0f} more days"
+def _own_folder(ours: Identity) -> Iterator[Finding]:
+    left = ours.days_left()
+    validity = f"'{ours.name}', valid for {left:.0f} more days"
     if left < _SOON:
         yield Finding("identity", "warning", f"{validity}: get a new one soon (radocraft identity rotate)")
     else:
         yield Finding("identity", "good", validity)
     for secret in ("key.pem", "token"):
-        if (own.folder / secret).stat().st_mode & 0o077:
+        if (ours.folder / secret).stat().st_mode & 0o077:
             yield Finding("secrets", "warning", f"others on this machine can read {secret}: run chmod 600 on it")
     try:
-        revoked = Revoked(own.folder / "revoked.pem", own.authority).serials()
-        if own.certificate.serial_number in revoked:
+        revoked = Revoked(ours.folder / "revoked.pem", ours.authority).serials()
+        if ours.certificate.serial_number in revoked:
             yield Finding("revocation", "bad", "our own certificate was revoked: have a new one issued")
         else:
             yield Finding("revocation", "good", f"{len(revoked)} certificates are known to be revoked, not ours")
-        members = own.members()
+        members = ours.members()
     except IdentityError as error:
         yield Finding("revocation and members", "bad", str(error))
         return
     yield Finding("members", "good", ", ".join(sorted(members)) or "none: nobody is allowed to ask us")
 
 
-def _connection(own: Identity, name: str, address: str, contract: Contract | None) -> Iterator[Finding]:
-    member = own.members().get(name, Member(name=name))
-    for check, step in _steps(own, member, address):
+def _connection(ours: Identity, name: str, address: str, contract: Contract | None) -> Iterator[Finding]:
+    member = ours.members().get(name, Member(name=name))
+    for check, step in _steps(ours, member, address):
         try:
             yield Finding(check, "good", step())
         except (NetworkError, OSError) as error:
             yield Finding(check, "bad", _advice(error))
             return
-    with Channel.open(own, member, address) as channel:
+    with Channel.open(ours, member, address) as channel:
         try:
             hello = channel.act("hello", Nothing(), Hello)
         except NetworkError as error:
-            yield Finding("our right to call", "bad", f"{error} Its members.toml must name '{own.name}'.")
+            yield Finding("our right to call", "bad", f"{error} Its members.toml must name '{ours.name}'.")
             return
     yield Finding("our right to call", "good", f"'{hello.name}' lets us in; it runs radocraft {hello.radocraft}")
     yield _clocks(hello)
@@ -99,21 +99,21 @@ def _connection(own: Identity, name: str, address: str, contract: Contract | Non
         yield _known(hello, contract)
 
 
-def _steps(own: Identity, member: Member, address: str) -> Iterator[tuple[str, Callable[[], str]]]:
+def _steps(ours: Identity, member: Member, address: str) -> Iterator[tuple[str, Callable[[], str]]]:
     host, port = "", 0
 
     def name() -> str:
         nonlocal host, port
         host, port = parse_port(address)
-        found = {entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
-        return f"{host} is {', '.join(sorted(map(str, found)))}"
+        addresses = {entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+        return f"{host} is {', '.join(sorted(map(str, addresses)))}"
 
     def reach() -> str:
         with socket.create_connection((host, port), timeout=_CONNECT):
             return f"something listens on {address}"
 
     def certificate() -> str:
-        look(own, member, host, port)
+        look(ours, member, host, port)
         return f"it is '{member.subject}', signed by our authority, in its time and not revoked"
 
     yield "address", name

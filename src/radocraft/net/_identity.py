@@ -54,8 +54,8 @@ class Claim:
     @classmethod
     def read(cls, text: str) -> Claim:
         """Read the first alternative name of a certificate."""
-        if found := _NAMED.fullmatch(text):
-            return cls(found[1], int(found[2], 16), found[3])
+        if match := _NAMED.fullmatch(text):
+            return cls(match[1], int(match[2], 16), match[3])
         return cls(text)
 
     @classmethod
@@ -131,11 +131,11 @@ class Identity:
         """Refuse a folder whose pieces do not belong together, or a certificate out of its time."""
         try:
             certificate = self.certificate
-            own = serialization.load_pem_private_key(self.private, password=None).public_key()
+            public = serialization.load_pem_private_key(self.private, password=None).public_key()
             authority = x509.load_pem_x509_certificate(self.authority)
         except (ValueError, TypeError) as error:
             raise IdentityError(f"'{self.folder}' holds a PEM file that cannot be read: {error}.") from error
-        if certificate.public_key() != own:
+        if certificate.public_key() != public:
             raise IdentityError(f"In '{self.folder}' key.pem does not belong to certificate.pem. Issue it anew.")
         if certificate.issuer != authority.subject:
             raise IdentityError(f"In '{self.folder}' certificate.pem was not signed by authority.pem. Issue it anew.")

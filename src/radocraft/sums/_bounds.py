@@ -153,7 +153,7 @@ class Bounding:
 
     def of(self, columns: Sequence[int]) -> Bounding:
         """The same for some of the columns."""
-        return replace(self, steps=tuple(self.steps[at] for at in columns))
+        return replace(self, steps=tuple(self.steps[column] for column in columns))
 
     def bounded(self, values: Floats) -> Floats:
         """Rows in memory as whole numbers of the grid; NaN is missing.
@@ -187,15 +187,15 @@ class Bounding:
         ``categories``, whose columns are not here, a last column says what each one's 1 is.
         """
         odd: set[int] = set()
-        held, zeros = np.empty(len(out)), np.zeros(len(out))
-        for at, (column, steps) in enumerate(zip(columns, self.steps, strict=True)):
-            np.clip(column, steps.low, steps.high, out=held)
-            held *= steps.factor
-            held += steps.shift
-            np.floor(held, out=out[:, at])
+        whole, zeros = np.empty(len(out)), np.zeros(len(out))
+        for index, (column, steps) in enumerate(zip(columns, self.steps, strict=True)):
+            np.clip(column, steps.low, steps.high, out=whole)
+            whole *= steps.factor
+            whole += steps.shift
+            np.floor(whole, out=out[:, index])
             if np.isnan(column @ zeros):
-                odd.add(at)
-                np.copyto(out[:, at], 0.0, where=np.isnan(column))
+                odd.add(index)
+                np.copyto(out[:, index], 0.0, where=np.isnan(column))
         if categories:
             out[:, -1] = self.one
         self._shorten(out, max(0, categories - 1) * self.one**2)

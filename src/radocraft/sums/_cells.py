@@ -96,18 +96,18 @@ class Cells:
 
     def grouped(self, codes: Ints) -> Cells:
         """Cells with equal new codes (and label) added together."""
-        at = number_rows(np.column_stack([codes, self.labels]))
-        if np.array_equal(at, np.arange(len(at))):
+        group = number_rows(np.column_stack([codes, self.labels]))
+        if np.array_equal(group, np.arange(len(group))):
             return replace(self, codes=codes)
-        first = first_of_each(at)
+        first = first_of_each(group)
         return replace(
             self,
             codes=codes[first],
             labels=self.labels[first],
-            rows=add_up(self.rows, at, len(first)),
-            sums=add_up(self.sums, at, len(first)),
-            present=add_up(self.present.astype(np.int64, copy=False), at, len(first)),
-            shared=add_up(self.shared, at, len(first)),
+            rows=add_up(self.rows, group, len(first)),
+            sums=add_up(self.sums, group, len(first)),
+            present=add_up(self.present.astype(np.int64, copy=False), group, len(first)),
+            shared=add_up(self.shared, group, len(first)),
         )
 
 
@@ -115,15 +115,15 @@ def locate(cell_codes: Ints, cell_labels: Ints, codes: Ints, labels: Ints) -> In
     """The finest of some cells that contains each signature with its label, -1 where there is none."""
     mine = np.column_stack([cell_labels, cell_codes])
     theirs = np.column_stack([labels, codes])
-    found = np.full(len(labels), -1, dtype=np.int64)
+    places = np.full(len(labels), -1, dtype=np.int64)
     for level in reversed(range(codes.shape[1] + 1)):
         coarse = theirs.copy()
         coarse[:, level + 1 :] = ROLLED
         number = number_rows(np.vstack([mine, coarse]))
         place = np.full(number.max() + 1, -1, dtype=np.int64)
         place[number[: len(mine)]] = np.arange(len(mine))
-        found = np.where(found < 0, place[number[len(mine) :]], found)
-    return found
+        places = np.where(places < 0, place[number[len(mine) :]], places)
+    return places
 
 
 class Summed(Protocol):
@@ -187,15 +187,15 @@ def assemble(contract: Contract, cells: Summed, private: Floats, hidden: Floats)
     width, size = private.shape[1], private.shape[1] + known.shape[1] + 1
     shared, last = slice(width, size - 1), size - 1
     out = np.zeros((len(private), size, size))
-    for at, moments in enumerate(out):
-        mine = (which == at).astype(np.float64)
+    for label, moments in enumerate(out):
+        mine = (which == label).astype(np.float64)
         here = csr_array(diags_array(mine) @ known)
         here.eliminate_zeros()
         counted = diags_array(mine * cells.rows) @ here
         mixed = (unknown.T @ here).toarray()
-        moments[:width, :width] = private[at]
-        moments[shared, :width] = here.T @ cells.sums + hidden[at][:, :width]
-        moments[shared, shared] = (here.T @ counted).toarray() + mixed + mixed.T + hidden[at][:, width:]
+        moments[:width, :width] = private[label]
+        moments[shared, :width] = here.T @ cells.sums + hidden[label][:, :width]
+        moments[shared, shared] = (here.T @ counted).toarray() + mixed + mixed.T + hidden[label][:, width:]
         moments[last, :width] = mine @ cells.sums
         moments[last, shared] = mine @ counted + mine @ unknown
         moments[last, last] = mine @ cells.rows
@@ -219,11 +219,11 @@ def encoded_sums(contract: Contract, codes: Ints, rows: Ints | Floats, power: in
     """
     column, value = np.empty(codes.shape, dtype=np.int32), np.empty(codes.shape)
     start = 0
-    for at, shared in enumerate(contract.shared):
+    for index, shared in enumerate(contract.shared):
         place = np.abs(shared.matrix).argmax(axis=1)
-        column[:, at] = start + place[codes[:, at]]
-        value[:, at] = np.where(
-            codes[:, at] == ROLLED, 0.0, shared.matrix[codes[:, at], place[codes[:, at]]] ** power * rows
+        column[:, index] = start + place[codes[:, index]]
+        value[:, index] = np.where(
+            codes[:, index] == ROLLED, 0.0, shared.matrix[codes[:, index], place[codes[:, index]]] ** power * rows
         )
         start += len(shared.encoded)
     ends = codes.shape[1] * np.arange(len(rows) + 1)
@@ -268,7 +268,7 @@ def centre_and_scale(tally: Tally, columns: tuple[Column, ...]) -> tuple[Floats,
     size = np.abs(tally.unit)  # a truth value may be kept upside down
     centre, scale = tally.origin + tally.unit * mean, size * np.sqrt(variance)
     scale = np.where(scale <= _CONSTANT * np.maximum(np.abs(centre), size), 1.0, scale)
-    for at, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if column.centre is not None and column.scale is not None:
-            centre[at], scale[at] = column.centre, column.scale
+            centre[index], scale[index] = column.centre, column.scale
     return centre, scale

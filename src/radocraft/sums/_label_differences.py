@@ -64,15 +64,15 @@ class Groups:
         root = np.sqrt(self.rows)[:, None]
         known = root * np.column_stack([np.ones(len(root)), self.shared])
         shares_left, moved = without(known, root * shares[:, 1:]), without(known, root * self.means)
-        found = np.asarray(np.linalg.lstsq(shares_left, moved, rcond=_RANK)[0], dtype=np.float64)
+        estimates = np.asarray(np.linalg.lstsq(shares_left, moved, rcond=_RANK)[0], dtype=np.float64)
         rank = int(
             np.linalg.matrix_rank(shares_left, tol=_RANK * max(float(np.abs(shares_left).max(initial=0.0)), 1.0))
         )
         left = len(root) - int(np.linalg.matrix_rank(known, tol=1e-8 * float(self.rows.sum()) ** 0.5)) - rank
         if rank < shares_left.shape[1] or left < _FEWEST:
-            return np.zeros_like(found), np.full_like(found, np.inf)
-        noise = np.sum((moved - shares_left @ found) ** 2, axis=0) / left
-        return found, np.outer(np.diag(np.linalg.pinv(shares_left.T @ shares_left)), noise)
+            return np.zeros_like(estimates), np.full_like(estimates, np.inf)
+        noise = np.sum((moved - shares_left @ estimates) ** 2, axis=0) / left
+        return estimates, np.outer(np.diag(np.linalg.pinv(shares_left.T @ shares_left)), noise)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Trust:
     @classmethod
     def tested(cls, guesses: list[tuple[Floats, Floats, Floats]]) -> Trust:
         """From guesses, their variances and the truth, for every holder of the label."""
-        guess, variance, truth = (np.concatenate([one[at].ravel() for one in guesses]) for at in range(3))
+        guess, variance, truth = (np.concatenate([each[kind].ravel() for each in guesses]) for kind in range(3))
         size, tested_on = float(np.mean(truth**2)) if len(truth) else 0.0, np.isfinite(variance)
         missed = float(np.sum((guess - truth)[tested_on] ** 2 - variance[tested_on])) + size
         return cls(size, max(missed / (int(tested_on.sum()) + 1), 0.0))
@@ -122,11 +122,11 @@ def label_differences(
     every holder a matrix says what share of each of its cells (rows) lies in each of the peer's (columns).
     """
     groups = Groups.of(peer.rows.astype(np.float64), peer.sums, peer.shared.toarray(), peer.moments)
-    trust = Trust.tested([tested_on(held, overlap, codes) for held, overlap in tests])
-    found, variance = groups.differences(shares)
+    trust = Trust.tested([tested_on(holder, overlap, codes) for holder, overlap in tests])
+    estimates, variance = groups.differences(shares)
     weight = groups.rows / groups.rows.sum()
-    sure, unsure = float(np.sum((found * trust.kept(variance)) ** 2)), trust.uncertainty(variance)
-    contrasts = np.vstack([np.zeros(found.shape[1]), found * trust.kept(variance)])
+    sure, unsure = float(np.sum((estimates * trust.kept(variance)) ** 2)), trust.uncertainty(variance)
+    contrasts = np.vstack([np.zeros(estimates.shape[1]), estimates * trust.kept(variance)])
     within_groups = contrasts - (shares @ contrasts)[:, None, :]
     within = np.einsum("g,gc,gck,gcl->kl", weight, shares, within_groups, within_groups)
     largest = float(np.linalg.eigvalsh(within).max(initial=0.0))
@@ -139,19 +139,21 @@ def label_differences(
     )
 
 
-def tested_on(held: Cells, overlap: csr_array, codes: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
+def tested_on(holder: Cells, overlap: csr_array, codes: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
     """On a holder's own columns: what proportions say, its variance, and the truth inside groups."""
-    label = (held.labels[:, None] == np.array(codes)).astype(np.float64)
-    counts = overlap.T @ (label * held.rows[:, None])
+    label = (holder.labels[:, None] == np.array(codes)).astype(np.float64)
+    counts = overlap.T @ (label * holder.rows[:, None])
     rows = counts.sum(axis=1)
     seen = rows > 0
     counts, rows = counts[seen], rows[seen]
-    groups = Groups.of(rows, (overlap.T @ held.sums)[seen], (overlap.T @ held.shared).toarray()[seen], held.moments)
+    groups = Groups.of(
+        rows, (overlap.T @ holder.sums)[seen], (overlap.T @ holder.shared).toarray()[seen], holder.moments
+    )
     shares = counts / rows[:, None]
     guess, variance = groups.differences(shares)
-    own = np.linalg.pinv(groups.back)
+    whitening = np.linalg.pinv(groups.back)
     mixed = np.diag(counts.sum(axis=0)) - counts.T @ shares
-    beyond = (label * overlap.sum(axis=1)[:, None]).T @ held.sums @ own - counts.T @ groups.means
+    beyond = (label * overlap.sum(axis=1)[:, None]).T @ holder.sums @ whitening - counts.T @ groups.means
     truth = np.linalg.lstsq(mixed[1:, 1:], beyond[1:], rcond=_RANK)[0]
     return guess, variance, np.asarray(truth, dtype=np.float64)
 

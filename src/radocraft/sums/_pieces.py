@@ -77,8 +77,8 @@ class Piece:
             if size <= _WHOLE:
                 digest.update(file.read())
             else:
-                for at in range(_CHUNKS):
-                    file.seek(at * (size - _CHUNK) // (_CHUNKS - 1))
+                for chunk in range(_CHUNKS):
+                    file.seek(chunk * (size - _CHUNK) // (_CHUNKS - 1))
                     digest.update(file.read(_CHUNK))
         return cls(path.name, digest.hexdigest())
 
@@ -95,8 +95,8 @@ class Piece:
     @staticmethod
     def check_new(known: tuple[Piece, ...], coming: tuple[Piece, ...]) -> None:
         """Refuse rows that are in already, or come twice."""
-        for at, piece in enumerate(coming):
-            if any(piece.meets(other) for other in coming[:at]):
+        for index, piece in enumerate(coming):
+            if any(piece.meets(other) for other in coming[:index]):
                 raise AlreadyIn(
                     f"Rows of '{piece.name}' are given twice and would count twice. "
                     "Give every file once, and leave out empty ones."

@@ -65,15 +65,15 @@ def with_labels(cells: tuple[Cells, ...], contract: Contract, method: Method = "
         if contract.labelled(peer.peer) or (peer.labels != ANY_LABEL).any():
             out.append(Labelled(peer))
             continue
-        overlaps = [overlap(peer, held) for held in holders]
+        overlaps = [overlap(peer, holder) for holder in holders]
         shares = proportions(holders, overlaps, codes)
         certainty = uncertainty = None
         if method == "adjusted":
             differences = label_differences(peer, shares, list(zip(holders, overlaps, strict=True)), codes)
-            found, certainty, uncertainty = differences.contrasts, differences.certainty, differences.uncertainty
+            means, certainty, uncertainty = differences.contrasts, differences.certainty, differences.uncertainty
         else:
-            found = class_means(peer, shares, method)
-        out.append(Labelled(by_label(peer, shares, match_sums(peer, shares, found), codes), certainty, uncertainty))
+            means = class_means(peer, shares, method)
+        out.append(Labelled(by_label(peer, shares, match_sums(peer, shares, means), codes), certainty, uncertainty))
     return tuple(out)
 
 
@@ -86,54 +86,54 @@ def guess_by_label(peer: Cells, holders: tuple[Cells, ...], codes: tuple[int, ..
     return guessed, shares, differences.certainty
 
 
-def overlap(peer: Cells, held: Cells) -> csr_array:
+def overlap(peer: Cells, holder: Cells) -> csr_array:
     """What share of each cell of a holder of the label (rows) lies in each cell of a peer without it (columns).
 
     A cell lies in the finest of the peer's cells that contains it. One that is coarser
     than all of them holds what is not shown elsewhere: it is divided among those
     of the peer's cells inside it that show no rows of its label yet, by the rows they have left.
     """
-    place = locate(peer.codes, np.zeros(len(peer.rows), np.int64), held.codes, np.zeros(len(held.rows), np.int64))
+    place = locate(peer.codes, np.zeros(len(peer.rows), np.int64), holder.codes, np.zeros(len(holder.rows), np.int64))
     fine = np.flatnonzero(place >= 0)
     cells, places, parts = [fine], [place[fine]], [np.ones(len(fine))]
-    size = peer.rows * (held.rows.sum() / peer.rows.sum())
-    left = size - np.bincount(place[fine], held.rows[fine], len(size))
+    size = peer.rows * (holder.rows.sum() / peer.rows.sum())
+    left = size - np.bincount(place[fine], holder.rows[fine], len(size))
     shown = {
-        label: np.bincount(place[fine][held.labels[fine] == label], minlength=len(size)) > 0
-        for label in np.unique(held.labels).tolist()
+        label: np.bincount(place[fine][holder.labels[fine] == label], minlength=len(size)) > 0
+        for label in np.unique(holder.labels).tolist()
     }
-    for at, inside in _inside(peer, held, np.flatnonzero(place < 0)):
-        hidden = inside[~shown[held.labels[at]][inside]]
+    for cell, inside in _inside(peer, holder, np.flatnonzero(place < 0)):
+        hidden = inside[~shown[holder.labels[cell]][inside]]
         chosen = hidden if len(hidden) else inside
         room = np.maximum(left[chosen], _LEAST * size[chosen])
-        cells.append(np.full(len(chosen), at))
+        cells.append(np.full(len(chosen), cell))
         places.append(chosen)
         parts.append(room / room.sum())
-        left[chosen] -= held.rows[at] * parts[-1]
-        shown[held.labels[at]][inside] = True
+        left[chosen] -= holder.rows[cell] * parts[-1]
+        shown[holder.labels[cell]][inside] = True
     joined = (np.concatenate(parts), (np.concatenate(cells), np.concatenate(places)))
-    return csr_array(joined, shape=(len(held.rows), len(size)))
+    return csr_array(joined, shape=(len(holder.rows), len(size)))
 
 
-def _inside(peer: Cells, held: Cells, coarse: Ints) -> Iterator[tuple[int, Ints]]:
+def _inside(peer: Cells, holder: Cells, coarse: Ints) -> Iterator[tuple[int, Ints]]:
     """For each of some cells of a holder, finest first, the peer's cells inside it."""
-    depth = (held.codes != ROLLED).sum(axis=1)
+    depth = (holder.codes != ROLLED).sum(axis=1)
     for level in sorted({*depth[coarse].tolist()}, reverse=True):
         these = coarse[depth[coarse] == level]
-        keys = np.vstack([peer.codes[:, :level], held.codes[these, :level]])
+        keys = np.vstack([peer.codes[:, :level], holder.codes[these, :level]])
         number = number_rows(np.column_stack([np.zeros(len(keys), dtype=np.int64), keys]))
         order = np.argsort(number[: len(peer.rows)], kind="stable")
         mine, theirs = number[order], number[len(peer.rows) :]
         low, high = (np.searchsorted(mine, theirs, side) for side in _SIDES)
-        for at, first, last in zip(these.tolist(), low, high, strict=True):
-            yield at, order[first:last]
+        for cell, first, last in zip(these.tolist(), low, high, strict=True):
+            yield cell, order[first:last]
 
 
 def proportions(holders: tuple[Cells, ...], overlaps: list[csr_array], codes: tuple[int, ...]) -> Floats:
     """The share of every label in each cell of a peer without it."""
     counts, overall = np.zeros((overlaps[0].shape[1], len(codes))), np.zeros(len(codes))
-    for held, where in zip(holders, overlaps, strict=True):
-        label = (held.labels[:, None] == np.array(codes)) * held.rows[:, None]
+    for holder, where in zip(holders, overlaps, strict=True):
+        label = (holder.labels[:, None] == np.array(codes)) * holder.rows[:, None]
         counts += where.T @ label
         overall += label.sum(axis=0)
     counts += _RARE * overall / overall.sum()
@@ -150,12 +150,12 @@ def class_means(peer: Cells, shares: Floats, method: Method) -> Floats:
     return mean_map(means, rows, shares)
 
 
-def match_sums(peer: Cells, shares: Floats, found: Floats) -> Floats:
+def match_sums(peer: Cells, shares: Floats, estimates: Floats) -> Floats:
     """Means by cell and label, moved so that a cell's sums are what was released."""
     means = peer.sums / peer.rows[:, None]
-    found = np.broadcast_to(found, (*shares.shape, means.shape[1]))
-    middle = np.einsum("gc,gck->gk", shares, found)
-    return np.asarray(means[:, None, :] + found - middle[:, None, :])
+    estimates = np.broadcast_to(estimates, (*shares.shape, means.shape[1]))
+    middle = np.einsum("gc,gck->gk", shares, estimates)
+    return np.asarray(means[:, None, :] + estimates - middle[:, None, :])
 
 
 def mean_map(means: Floats, rows: Floats, shares: Floats) -> Floats:
@@ -179,27 +179,27 @@ def laplacian_means(means: Floats, rows: Floats, shares: Floats, codes: Ints, ga
     near *= rows.sum() / max(near.sum(), 1.0)
     laplacian = np.diag(near.sum(axis=1)) - near
     system = np.kron(gamma * laplacian, np.eye(classes))
-    for at in range(groups):
-        here = slice(at * classes, (at + 1) * classes)
-        system[here, here] += rows[at] * np.outer(shares[at], shares[at])
+    for group in range(groups):
+        here = slice(group * classes, (group + 1) * classes)
+        system[here, here] += rows[group] * np.outer(shares[group], shares[group])
     target = (rows[:, None, None] * shares[:, :, None] * means[:, None, :]).reshape(groups * classes, -1)
-    found = np.linalg.lstsq(system, target, rcond=1e-10)[0]
-    return np.asarray(found, dtype=np.float64).reshape(groups, classes, -1)
+    solution = np.linalg.lstsq(system, target, rcond=1e-10)[0]
+    return np.asarray(solution, dtype=np.float64).reshape(groups, classes, -1)
 
 
 def by_label(peer: Cells, shares: Floats, means: Floats, codes: tuple[int, ...]) -> Cells:
     """The peer's cells divided by label; rows become fractions."""
     groups, classes = shares.shape
-    at, of = np.repeat(np.arange(groups), classes), np.tile(np.arange(classes), groups)
-    kept = shares[at, of] > 0
-    at, of = at[kept], of[kept]
-    rows = peer.rows[at] * shares[at, of]
+    group, of = np.repeat(np.arange(groups), classes), np.tile(np.arange(classes), groups)
+    kept = shares[group, of] > 0
+    group, of = group[kept], of[kept]
+    rows = peer.rows[group] * shares[group, of]
     return replace(
         peer,
-        codes=peer.codes[at],
+        codes=peer.codes[group],
         labels=np.array(codes, dtype=np.int64)[of],
         rows=cast(Ints, rows),
-        sums=means[at, of] * rows[:, None],
-        present=np.rint(peer.present[at] * shares[at, of][:, None]).astype(np.int64),
-        shared=csr_array(peer.shared[at] * shares[at, of][:, None]),
+        sums=means[group, of] * rows[:, None],
+        present=np.rint(peer.present[group] * shares[group, of][:, None]).astype(np.int64),
+        shared=csr_array(peer.shared[group] * shares[group, of][:, None]),
     )
