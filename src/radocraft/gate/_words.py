@@ -18,8 +18,8 @@ def describe_policy(policy: Policy) -> list[str]:
     >>> describe_policy(Policy())[1]
     'A model learns as much from it as from exact sums of 20 % fewer rows.'
     """
-    said = _noise(policy) if policy.noisy else _exact()
-    return [*said, *_scope(policy), *_record(policy)]
+    sentences = _noise(policy) if policy.noisy else _exact()
+    return [*sentences, *_scope(policy), *_record(policy)]
 
 
 def describe_epsilon(epsilon: float, delta: float, policy: Policy) -> str:

@@ -72,13 +72,13 @@ def advise(
     names = tuple(shared.name for shared in contract.shared)
     every = [keys for size in range(len(names) + 1) for keys in combinations(names, size)]
     if len(every) <= MOST:
-        found = []
-        for at, keys in enumerate(every):
-            progress("subsets", at, len(every))
-            found.append(_try(keys, finest, reference, caution))
+        advices = []
+        for number, keys in enumerate(every):
+            progress("subsets", number, len(every))
+            advices.append(_try(keys, finest, reference, caution))
     else:
-        found = list(_one_by_one(names, finest, reference, caution))
-    return sorted(found, key=lambda advice: (advice.loss, len(advice.keys)))
+        advices = list(_one_by_one(names, finest, reference, caution))
+    return sorted(advices, key=lambda advice: (advice.loss, len(advice.keys)))
 
 
 def _one_by_one(names: tuple[str, ...], finest: Blocks, reference: Fit, caution: float) -> Iterator[Advice]:
@@ -93,8 +93,8 @@ def _one_by_one(names: tuple[str, ...], finest: Blocks, reference: Fit, caution:
 def _try(keys: tuple[str, ...], finest: Blocks, reference: Fit, caution: float) -> Advice:
     """Learn with these keys, judge by the finest blocks."""
     contract = finest.contract
-    order = sorted(range(len(contract.shared)), key=lambda at: (contract.shared[at].name not in keys, at))
-    leaner = contract.model_copy(update={"shared": tuple(contract.shared[at] for at in order)})
+    order = sorted(range(len(contract.shared)), key=lambda index: (contract.shared[index].name not in keys, index))
+    leaner = contract.model_copy(update={"shared": tuple(contract.shared[index] for index in order)})
     cells = tuple(_regrouped(peer, contract, order, len(keys)) for peer in finest.cells)
     fit = fit_matching(join_cells(cells, leaner, finest.label_units), caution)
     theta = np.empty_like(fit.theta)
@@ -126,7 +126,7 @@ def _regrouped(cells: Cells, contract: Contract, order: list[int], kept: int) ->
 def _shared_columns(contract: Contract, order: list[int]) -> Ints:
     """Positions of the shared columns when features come in another order."""
     starts = np.cumsum([0, *(len(shared.encoded) for shared in contract.shared)])
-    pieces = [np.arange(starts[at], starts[at + 1]) for at in order]
+    pieces = [np.arange(starts[index], starts[index + 1]) for index in order]
     return np.concatenate([np.empty(0, dtype=np.int64), *pieces]).astype(np.int64)
 
 
@@ -137,14 +137,14 @@ def _coordinates(contract: Contract, order: list[int], fit: Fit) -> Ints:
     return np.concatenate([np.arange(start), shared, np.arange(stop, fit.layout.size)]).astype(np.int64)
 
 
-def leanest(found: list[Advice], slack: float = 0.01) -> Advice:
+def leanest(advices: list[Advice], slack: float = 0.01) -> Advice:
     """The fewest keys, then the largest cells, among those within ``slack`` of the best loss."""
-    best = min(advice.loss for advice in found)
-    near = [advice for advice in found if advice.loss <= best * (1 + slack)]
+    best = min(advice.loss for advice in advices)
+    near = [advice for advice in advices if advice.loss <= best * (1 + slack)]
     return min(near, key=lambda advice: (len(advice.keys), -advice.smallest))
 
 
-def best_order(found: list[Advice]) -> tuple[str, ...]:
+def best_order(advices: list[Advice]) -> tuple[str, ...]:
     """The order to list shared features in: the first is kept longest, the last costs least to give up.
 
     Examples
@@ -154,9 +154,9 @@ def best_order(found: list[Advice]) -> tuple[str, ...]:
     >>> best_order([told(0.50, "region", "age"), told(0.51, "age"), told(0.55, "region"), told(0.60)])
     ('age', 'region')
     """
-    kept, order = max(found, key=lambda advice: len(advice.keys)), []
+    kept, order = max(advices, key=lambda advice: len(advice.keys)), []
     while kept.keys:
-        fewer = [a for a in found if len(a.keys) == len(kept.keys) - 1 and {*a.keys} < {*kept.keys}]
+        fewer = [a for a in advices if len(a.keys) == len(kept.keys) - 1 and {*a.keys} < {*kept.keys}]
         best = min(fewer, key=lambda advice: advice.loss)
         order += [name for name in kept.keys if name not in best.keys]
         kept = best

@@ -101,15 +101,15 @@ class Blocks:
     def holders(self) -> dict[str, tuple[int, ...]]:
         """The peers that hold each private column; the first of them owns it in the model."""
         out: dict[str, tuple[int, ...]] = {}
-        for at, cells in enumerate(self.cells):
+        for index, cells in enumerate(self.cells):
             for name in cells.columns:
-                out[name] = (*out.get(name, ()), at)
+                out[name] = (*out.get(name, ()), index)
         return out
 
-    def owned(self, at: int) -> Ints:
+    def owned(self, index: int) -> Ints:
         """Which of the columns of peer ``at`` it owns: all but those that an earlier peer holds too."""
-        names = self.cells[at].columns
-        return np.array([k for k, name in enumerate(names) if self.holders[name][0] == at], dtype=np.int64)
+        names = self.cells[index].columns
+        return np.array([k for k, name in enumerate(names) if self.holders[name][0] == index], dtype=np.int64)
 
     @cached_property
     def weights(self) -> Floats:
@@ -138,7 +138,7 @@ class Blocks:
         widths = np.array([len(cells.columns) for cells in self.cells], dtype=np.float64)
         known = widths * [self.contract.labelled(cells.peer) for cells in self.cells]
         counts = np.where((known @ self.rows > 0)[None], known[:, None], widths[:, None])
-        total = sum(counts[at][:, None] * self.shared_sums(at) for at in range(len(self.cells)))
+        total = sum(counts[index][:, None] * self.shared_sums(index) for index in range(len(self.cells)))
         return np.asarray(total / np.sum(counts * self.rows, axis=0)[:, None])
 
     @cached_property
@@ -150,13 +150,13 @@ class Blocks:
         total = sum(len(cells.columns) * (gather @ cells.shared)[:, [-1]].toarray() for gather, cells in pairs)
         return np.asarray(total[:, 0] / (self.weights * len(self.holders)))
 
-    def sums(self, at: int) -> Floats:
+    def sums(self, index: int) -> Floats:
         """Sums of the private columns of peer ``at`` in each block."""
-        return self._sums[at]
+        return self._sums[index]
 
-    def shared_sums(self, at: int) -> Floats:
+    def shared_sums(self, index: int) -> Floats:
         """Sums of the shared columns over the rows of peer ``at`` in each block."""
-        return self._shared_sums[at]
+        return self._shared_sums[index]
 
     @cached_property
     def _sums(self) -> tuple[Floats, ...]:
@@ -174,26 +174,28 @@ class Blocks:
         positions = [{name: k for k, name in enumerate(cells.columns)} for cells in self.cells]
         for holders in dict.fromkeys(self.holders.values()):
             names = [name for name, by in self.holders.items() if by == holders]
-            out[holders] = {at: np.array([positions[at][name] for name in names], dtype=np.int64) for at in holders}
+            out[holders] = {
+                index: np.array([positions[index][name] for name in names], dtype=np.int64) for index in holders
+            }
         return out
 
-    def pooled(self, at: int) -> Floats:
+    def pooled(self, index: int) -> Floats:
         """Sums of the columns that peer ``at`` owns over the rows of all who hold them."""
-        return self._by_holders(at, self._pooled_over)
+        return self._by_holders(index, self._pooled_over)
 
-    def means(self, at: int) -> Floats:
+    def means(self, index: int) -> Floats:
         """Means of the private columns that peer ``at`` owns in each block, over the rows of all who hold them.
 
         A block they have not seen takes their mean at the finest coarser level
         they have, with the same label if it can.
         """
-        return self._by_holders(at, self._means)
+        return self._by_holders(index, self._means)
 
-    def _by_holders(self, at: int, values: Callable[[tuple[int, ...]], Floats]) -> Floats:
+    def _by_holders(self, index: int, values: Callable[[tuple[int, ...]], Floats]) -> Floats:
         """Values for the columns that peer ``at`` owns, found for all columns with the same holders together."""
-        owned = {holders: places[at] for holders, places in self.columns_by_holders.items() if holders[0] == at}
-        if [*owned] == [(at,)]:
-            return values((at,))
+        owned = {holders: places[index] for holders, places in self.columns_by_holders.items() if holders[0] == index}
+        if [*owned] == [(index,)]:
+            return values((index,))
         order = np.argsort(np.concatenate([np.empty(0, dtype=np.int64), *owned.values()]), kind="stable")
         return np.hstack([np.empty((len(self), 0)), *map(values, owned)])[:, order]
 
@@ -201,7 +203,7 @@ class Blocks:
         places = self.columns_by_holders[holders]
         if len(places[holders[0]]) == len(self.cells[holders[0]].columns) and len(holders) == 1:
             return self.sums(holders[0])
-        return np.asarray(sum(self.sums(at)[:, columns] for at, columns in places.items()))
+        return np.asarray(sum(self.sums(index)[:, columns] for index, columns in places.items()))
 
     def _means(self, holders: tuple[int, ...]) -> Floats:
         sums = self._pooled_over(holders)
@@ -221,7 +223,7 @@ class Blocks:
 
     def _coarser(self, holders: tuple[int, ...]) -> tuple[Ints, Floats]:
         rows = self.rows[list(holders)].sum(axis=0).astype(np.float64)
-        place, found, count = np.full(len(self), -1, dtype=np.int64), [], 0
+        place, entries, count = np.full(len(self), -1, dtype=np.int64), [], 0
         for group in self._levels() if not rows.all() else ():
             seen = np.bincount(group, rows)
             now = (rows == 0) & (place < 0) & (seen[group] > 0)
@@ -229,8 +231,8 @@ class Blocks:
                 wanted, which = np.unique(group[now], return_inverse=True)
                 place[now] = count + which
                 count += len(wanted)
-                found.append(self._sums_of(holders, group, wanted) / seen[wanted, None])
-        return place, np.vstack([np.empty((0, len(self.columns_by_holders[holders][holders[0]]))), *found])
+                entries.append(self._sums_of(holders, group, wanted) / seen[wanted, None])
+        return place, np.vstack([np.empty((0, len(self.columns_by_holders[holders][holders[0]]))), *entries])
 
     def _levels(self) -> Iterator[Ints]:
         """Blocks grouped by their label and ever fewer of their first codes, at last all together."""
@@ -241,11 +243,11 @@ class Blocks:
     def _sums_of(self, holders: tuple[int, ...], group: Ints, wanted: Ints) -> Floats:
         """Sums over some groups of blocks; never over more than those."""
         some = gathering(group, int(group.max()) + 1)[wanted]
-        found = (
-            gathered(some @ self.gathers[at], self.cells[at].sums)[:, columns]
-            for at, columns in self.columns_by_holders[holders].items()
+        terms = (
+            gathered(some @ self.gathers[index], self.cells[index].sums)[:, columns]
+            for index, columns in self.columns_by_holders[holders].items()
         )
-        return np.asarray(sum(found))
+        return np.asarray(sum(terms))
 
     def locate(self, codes: Ints, labels: Ints) -> Ints:
         """The finest block that contains each signature with its label, -1 where there is none."""
@@ -269,7 +271,7 @@ def merge_cells(cells: tuple[Cells, ...], contract: Contract, proportions: Metho
     """`merge` for numbers already read."""
     check_peers(cells, contract)
     cells = tuple(map(shrunk, cells))
-    order = {name: at for at, name in enumerate(contract.peers)}
+    order = {name: index for index, name in enumerate(contract.peers)}
     cells, units = tuple(sorted(cells, key=lambda peer: order.get(peer.peer, len(order)))), (0.0, 1.0)
     if isinstance(contract.label, Number):
         units = pooled_units(cells, cells[0].columns[-1])
@@ -277,11 +279,11 @@ def merge_cells(cells: tuple[Cells, ...], contract: Contract, proportions: Metho
     cells = same_units(cells)
     if not isinstance(contract.label, Number) and contract.label.held_by is not None:
         estimated = with_labels(cells, contract, proportions)
-        lacking = [one for one, peer in zip(estimated, cells, strict=True) if one.cells is not peer]
+        lacking = [each for each, peer in zip(estimated, cells, strict=True) if each.cells is not peer]
         return replace(
-            join_cells(tuple(one.cells for one in estimated), contract, units),
-            certainty={one.cells.peer: one.certainty for one in lacking},
-            uncertainty={one.cells.peer: one.uncertainty for one in lacking if one.uncertainty is not None},
+            join_cells(tuple(each.cells for each in estimated), contract, units),
+            certainty={each.cells.peer: each.certainty for each in lacking},
+            uncertainty={each.cells.peer: each.uncertainty for each in lacking if each.uncertainty is not None},
         )
     return join_cells(cells, contract, units)
 
@@ -326,17 +328,17 @@ def _links(keys: Ints, starts: Ints) -> tuple[Ints, Ints]:
     begins, depth = _beginnings(keys), _depth(keys)
     left, right = [], []
     for low, high in pairwise(starts):
-        found = np.full(len(keys), -1, dtype=np.int64)
+        places = np.full(len(keys), -1, dtype=np.int64)
         for level in reversed(range(keys.shape[1])):
-            own = low + np.flatnonzero(depth[low:high] == level)
-            if len(own):
+            level_rows = low + np.flatnonzero(depth[low:high] == level)
+            if len(level_rows):
                 place = np.full(begins[level].max() + 1, -1, dtype=np.int64)
-                place[begins[level][own]] = own
-                inside = np.flatnonzero((found < 0) & (depth >= level))
-                found[inside] = place[begins[level][inside]]
-        hit = np.flatnonzero(found >= 0)
+                place[begins[level][level_rows]] = level_rows
+                inside = np.flatnonzero((places < 0) & (depth >= level))
+                places[inside] = place[begins[level][inside]]
+        hit = np.flatnonzero(places >= 0)
         left.append(hit)
-        right.append(found[hit])
+        right.append(places[hit])
     return np.concatenate(left), np.concatenate(right)
 
 
@@ -358,7 +360,7 @@ def _common_codes(keys: Ints, block: Ints, count: int) -> tuple[Ints, Ints]:
     """The codes that all cells of a block have in common, and its label."""
     out = np.empty((count, keys.shape[1]), dtype=np.int64)
     out[block] = keys
-    for at, codes in enumerate(keys.T):
-        out[block[codes != out[block, at]], at] = ROLLED
+    for index, codes in enumerate(keys.T):
+        out[block[codes != out[block, index]], index] = ROLLED
     out[:, 1:][np.cumsum(out[:, 1:] == ROLLED, axis=1) > 0] = ROLLED
     return out[:, 1:], out[:, 0]

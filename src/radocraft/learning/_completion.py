@@ -82,8 +82,8 @@ class Completion:
     def expected(self, stretch: Floats | None = None) -> Floats:
         """E + blockdiag(V_j), each V_j stretched; without stretch the expectation of G."""
         gram = self.explained.copy() if self.cross is None else self.explained + self.cross
-        for at, (where, scatter) in enumerate(zip(self.layout.alone, self.unexplained, strict=True)):
-            gram[np.ix_(where, where)] += scatter if stretch is None else stretch[at] * scatter
+        for index, (where, scatter) in enumerate(zip(self.layout.alone, self.unexplained, strict=True)):
+            gram[np.ix_(where, where)] += scatter if stretch is None else stretch[index] * scatter
         return gram
 
     def hidden(self, theta: Floats) -> Floats:
@@ -98,8 +98,8 @@ class Completion:
         if self.cross is not None:
             expected = expected + quadratic(self.cross, theta)
         worst = explained + hidden.sum(axis=0) ** 2
-        for own, carried in zip(hidden, self.beyond, strict=False):
-            worst = worst + 2.0 * own * np.maximum(quadratic(carried, theta), 0.0) ** 0.5
+        for square, carried in zip(hidden, self.beyond, strict=False):
+            worst = worst + 2.0 * square * np.maximum(quadratic(carried, theta), 0.0) ** 0.5
         return np.asarray((1.0 - caution) * expected + caution * worst)
 
     def each(self) -> list[Completion]:
@@ -107,7 +107,7 @@ class Completion:
         if self.r.ndim == 1:
             return [self]
         uncertainties = (
-            [None] * self.r.shape[1] if self.uncertainty is None else [one[None] for one in self.uncertainty]
+            [None] * self.r.shape[1] if self.uncertainty is None else [matrix[None] for matrix in self.uncertainty]
         )
         return [
             replace(self, r=column, uncertainty=uncertainty)
@@ -119,11 +119,11 @@ class Completion:
         if self.uncertainty is None:
             return np.zeros(theta.shape[1:])
         columns = theta.reshape(len(theta), -1)
-        found = [
-            max(float(quadratic(one, column)), 0.0) ** 0.5
-            for one, column in zip(self.uncertainty, columns.T, strict=True)
+        quadratics = [
+            max(float(quadratic(matrix, column)), 0.0) ** 0.5
+            for matrix, column in zip(self.uncertainty, columns.T, strict=True)
         ]
-        return np.array(found).reshape(theta.shape[1:])
+        return np.array(quadratics).reshape(theta.shape[1:])
 
 
 def quadratic(matrix: Floats, theta: Floats) -> Floats:
@@ -138,14 +138,16 @@ def complete(blocks: Blocks) -> Completion:
     layout = Layout.of(blocks).widened(int(number))
     carriers = np.concatenate([np.arange(layout.shared.start, layout.shared.stop), layout.common])
     holders = carried_by(layout, carriers)
-    sets = dict.fromkeys([*((at,) for at in peers), *sets_of_holders(holders)])
+    sets = dict.fromkeys([*((index,) for index in peers), *sets_of_holders(holders)])
     products = Products.of(blocks, layout, sets)
-    found = {held: scatter_of(blocks, held, products.inside[held], total, layout) for held in sets}
-    own = [within_scatter(found[at,], layout.alone[at], slope_noise(blocks, at, total)) for at in peers]
-    carried = carried_scatter(found, layout, carriers, holders)
+    scatters = {held: scatter_of(blocks, held, products.inside[held], total, layout) for held in sets}
+    within = [
+        within_scatter(scatters[index,], layout.alone[index], slope_noise(blocks, index, total)) for index in peers
+    ]
+    carried = carried_scatter(scatters, layout, carriers, holders)
     loading = np.zeros((len(carriers), layout.size))
     loading[np.arange(len(carriers)), carriers] = 1.0
-    for where, (slopes, _, mine) in zip(layout.alone, own, strict=True):
+    for where, (slopes, _, mine) in zip(layout.alone, within, strict=True):
         loading[np.ix_(np.searchsorted(carriers, mine), where)] = slopes
     known = Completion(
         layout,
@@ -153,7 +155,7 @@ def complete(blocks: Blocks) -> Completion:
         r=products.r,
         between=products.between,
         explained=symmetric(products.between + loading.T @ carried @ loading),
-        unexplained=tuple(rest for _, rest, _ in own),
+        unexplained=tuple(rest for _, rest, _ in within),
         noise=max(noise_level(cells) for cells in blocks.cells),
         beyond=beyond_reach(layout, carriers, carried, loading),
         uncertainty=uncertainty_of_blocks(blocks, layout),
@@ -166,21 +168,21 @@ def uncertainty_of_blocks(blocks: Blocks, layout: Layout) -> Floats | None:
     if not blocks.uncertainty:
         return None
     out = np.zeros((len(next(iter(blocks.uncertainty.values()))), layout.size, layout.size))
-    for at, peer in enumerate(blocks.peers):
+    for index, peer in enumerate(blocks.peers):
         if peer in blocks.uncertainty:
-            out[:, layout.held[at][:, None], layout.held[at]] += blocks.uncertainty[peer]
+            out[:, layout.held[index][:, None], layout.held[index]] += blocks.uncertainty[peer]
     return out
 
 
 def label_apart(known: Completion) -> Completion:
     """What is known when the last shared column is the label: its moments are r, and it is no coordinate."""
-    at = known.layout.shared.stop - 1
-    keep = np.delete(np.arange(known.layout.size), at)
+    last = known.layout.shared.stop - 1
+    keep = np.delete(np.arange(known.layout.size), last)
     return replace(
         known,
         layout=known.layout.widened(-1),
-        r=known.explained[keep, at],
-        square=float(known.explained[at, at]) / known.total,
+        r=known.explained[keep, last],
+        square=float(known.explained[last, last]) / known.total,
         between=known.between[np.ix_(keep, keep)],
         explained=known.explained[np.ix_(keep, keep)],
         beyond=tuple(carried[np.ix_(keep, keep)] for carried in known.beyond),
@@ -200,14 +202,14 @@ Scatter = tuple[Ints, Floats, Floats]
 """Of what some peers all hold: coordinates, scatter inside blocks over their rows, and moments."""
 
 
-def slope_noise(blocks: Blocks, at: int, total: float) -> float:
+def slope_noise(blocks: Blocks, index: int, total: float) -> float:
     """How far noise moves W_Sj of a peer: its cells that hide a code have noisy sums, and a share of these is in it."""
-    cells = blocks.cells[at]
+    cells = blocks.cells[index]
     hidden = float((cells.codes == ROLLED).any(axis=1).sum())
-    return float(cells.levels.sums * hidden**0.5 * total / blocks.rows[at].sum())
+    return float(cells.levels.sums * hidden**0.5 * total / blocks.rows[index].sum())
 
 
-def within_scatter(found: Scatter, alone: Ints, noise: float = 0.0) -> tuple[Floats, Floats, Ints]:
+def within_scatter(whole: Scatter, alone: Ints, noise: float = 0.0) -> tuple[Floats, Floats, Ints]:
     """Of one peer: slopes beta_j of its own columns on all it shares with others, the rest V_j, and what it shares.
 
     It shares the shared columns with all, and some columns with some; the last
@@ -215,7 +217,7 @@ def within_scatter(found: Scatter, alone: Ints, noise: float = 0.0) -> tuple[Flo
     ``noise`` in W_Sj would be anything where w is small; so it is w W_Sj / (w^2 + noise^2),
     the best guess of a slope that is about 1 in standard deviations.
     """
-    places, scatter, moments = found
+    places, scatter, moments = whole
     own = np.isin(places, alone)
     mine, others = np.flatnonzero(own), np.flatnonzero(~own)
     between = scatter[np.ix_(others, others)]
@@ -230,9 +232,9 @@ def scatter_of(blocks: Blocks, peers: Peers, inside: Floats, total: float, layou
     shared = np.arange(layout.shared.start, layout.shared.stop)
     held, orders = held_by_all(layout, peers)
     moments: Floats = np.zeros((len(held) + len(shared), len(held) + len(shared)))
-    for at, order in zip(peers, orders, strict=True):
-        pick = np.concatenate([order, len(layout.held[at]) + np.arange(len(shared))])
-        moments += blocks.cells[at].moments[np.ix_(pick, pick)]
+    for index, order in zip(peers, orders, strict=True):
+        pick = np.concatenate([order, len(layout.held[index]) + np.arange(len(shared))])
+        moments += blocks.cells[index].moments[np.ix_(pick, pick)]
     rows = float(blocks.rows[list(peers)].sum())
     return np.concatenate([held, shared]), symmetric(total / rows * (moments - inside)), moments
 
@@ -240,30 +242,30 @@ def scatter_of(blocks: Blocks, peers: Peers, inside: Floats, total: float, layou
 def carried_by(layout: Layout, carriers: Ints) -> list[Peers]:
     """Who holds each of the columns that are shared, by all or by some."""
     everyone, shared = tuple(range(len(layout.held))), layout.shared.stop - layout.shared.start
-    some = (tuple(at for at in everyone if place in layout.held[at]) for place in carriers[shared:])
+    some = (tuple(index for index in everyone if place in layout.held[index]) for place in carriers[shared:])
     return [*[everyone] * shared, *some]
 
 
 def sets_of_holders(holders: list[Peers]) -> list[Peers]:
     """All sets of peers that hold two such columns together, the smallest first."""
     distinct = {frozenset(peers) for peers in holders}
-    holder_sets = {one & other for one in distinct for other in distinct} - {frozenset()}
+    holder_sets = {first & other for first in distinct for other in distinct} - {frozenset()}
     return [tuple(sorted(peers)) for peers in sorted(holder_sets, key=len)]
 
 
-def carried_scatter(found: dict[Peers, Scatter], layout: Layout, carriers: Ints, holders: list[Peers]) -> Floats:
+def carried_scatter(scatters: dict[Peers, Scatter], layout: Layout, carriers: Ints, holders: list[Peers]) -> Floats:
     """Scatter inside blocks of all that is shared, by all or by some: over the rows of all who hold both of a pair.
 
     Two columns that nobody holds together have in common what the shared columns explain.
     """
     shared = layout.shared.stop - layout.shared.start
-    places = {int(place): at for at, place in enumerate(carriers)}
+    places = {int(place): index for index, place in enumerate(carriers)}
     out, known = np.zeros((len(carriers), len(carriers))), np.zeros((len(carriers), len(carriers)), dtype=bool)
     sets = [frozenset(peers) for peers in holders]
     for peers in sets_of_holders(holders):
-        held, scatter, moments = found[peers]
-        picked = [at for at, place in enumerate(held.tolist()) if place in places]
-        rows = np.array([places[int(held[at])] for at in picked], dtype=np.int64)
+        held, scatter, moments = scatters[peers]
+        picked = [index for index, place in enumerate(held.tolist()) if place in places]
+        rows = np.array([places[int(held[index])] for index in picked], dtype=np.int64)
         mine = np.array([[sets[a] & sets[b] == {*peers} for b in rows] for a in rows]).reshape(len(rows), len(rows))
         where, cut = np.ix_(rows, rows), np.ix_(picked, picked)
         floor = positive(scatter[cut], _RANK * float(np.trace(moments[cut])))

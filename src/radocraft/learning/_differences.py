@@ -34,10 +34,10 @@ def compare_peers(blocks: Blocks) -> Iterator[Difference]:
     """Every pair of peers without noise, by label where both have it, and by signature."""
     by_label = number_rows(blocks.labels[:, None])
     by_signature = number_rows(blocks.codes)
-    exact = [at for at, cells in enumerate(blocks.cells) if not cells.levels.rows]
-    for one, other in combinations(exact, 2):
-        pair = (blocks.peers[one], blocks.peers[other])
-        counts = np.maximum(blocks.rows[[one, other]].astype(np.float64), 0.0)
+    exact = [index for index, cells in enumerate(blocks.cells) if not cells.levels.rows]
+    for first, second in combinations(exact, 2):
+        pair = (blocks.peers[first], blocks.peers[second])
+        counts = np.maximum(blocks.rows[[first, second]].astype(np.float64), 0.0)
         kinds: tuple[tuple[Literal["labels", "signatures"], Ints], ...]
         kinds = (("labels", by_label), ("signatures", by_signature))
         for of, group in kinds:
@@ -85,12 +85,13 @@ def g_test(counts: Floats) -> tuple[float, int]:
     return max(statistic, 0.0), counts.shape[1] - 1
 
 
-def warning(found: Difference) -> str | None:
+def warning(difference: Difference) -> str | None:
     """What to say of a difference, if it is more than chance allows."""
-    if found.p >= CHANCE:
+    if difference.p >= CHANCE:
         return None
+    first, second = difference.peers
     return (
-        f"{found.peers[0]} and {found.peers[1]} differ in their {found.of} more than chance allows (G = "
-        f"{found.statistic:.1f} on {found.freedom} degrees of freedom): the model describes a mixture of both "
-        "populations, and no sum can repair that"
+        f"{first} and {second} differ in their {difference.of} more than chance allows (G = {difference.statistic:.1f} "
+        f"on {difference.freedom} degrees of freedom): the model describes a mixture of both populations, and no sum "
+        "can repair that"
     )

@@ -92,14 +92,14 @@ def block_rados(blocks: Blocks) -> Floats:
     """The matrix B, one basic block rado per column."""
     constant = [np.ones((len(blocks), 1))] if blocks.contract.intercept else []
     shared = np.hstack([*constant, blocks.shared_means]) * blocks.counters[:, None]
-    stacked = np.hstack([shared, *(counted(blocks, at) for at in range(len(blocks.cells)))])
+    stacked = np.hstack([shared, *(counted(blocks, index) for index in range(len(blocks.cells)))])
     return (stacked * blocks.labels[:, None]).T.astype(np.float64)
 
 
-def counted(blocks: Blocks, at: int) -> Floats:
+def counted(blocks: Blocks, index: int) -> Floats:
     """Sums of the columns that a peer owns, the mean over their holders, so that Theorem 3 holds for each."""
-    names = [blocks.cells[at].columns[column] for column in blocks.owned(at)]
-    out: Floats = blocks.pooled(at) / np.array([len(blocks.holders[name]) for name in names])
+    names = [blocks.cells[index].columns[column] for column in blocks.owned(index)]
+    out: Floats = blocks.pooled(index) / np.array([len(blocks.holders[name]) for name in names])
     return out
 
 
@@ -163,7 +163,7 @@ def cross_validate(
     folds: list[Rados], private: Truths, score: Literal["drawn", "all-sums"] = "drawn", scale: float = 1.0
 ) -> Tuning:
     """The paper's ten-fold cross-validation over block rados, scored by the M-loss of the held-out ones."""
-    kept = [sum(others[1:], others[0]) for at in range(len(folds)) if (others := folds[:at] + folds[at + 1 :])]
+    kept = [sum(others[1:], others[0]) for fold in range(len(folds)) if (others := folds[:fold] + folds[fold + 1 :])]
     scores = []
     for candidate in GAMMAS:
         gamma = scale * weighted(private, candidate)

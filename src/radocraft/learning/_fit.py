@@ -57,20 +57,20 @@ class Layout:
     def of(cls, blocks: Blocks) -> Layout:
         """The layout for these blocks."""
         intercept = blocks.contract.intercept
-        owned = [blocks.owned(at) for at in range(len(blocks.cells))]
+        owned = [blocks.owned(index) for index in range(len(blocks.cells))]
         widths = [int(intercept) + len(blocks.contract.shared_columns), *(len(columns) for columns in owned)]
         ends = list(accumulate(widths))
         private = tuple(slice(low, high) for low, high in pairwise(ends))
         place: dict[str, int] = {}
         for cells, columns, where in zip(blocks.cells, owned, private, strict=True):
-            place |= {cells.columns[column]: where.start + at for at, column in enumerate(columns.tolist())}
+            place |= {cells.columns[column]: where.start + index for index, column in enumerate(columns.tolist())}
         held = tuple(np.array([place[name] for name in cells.columns], dtype=np.int64) for cells in blocks.cells)
         return cls(slice(int(intercept), ends[0]), private, ends[-1], intercept, held)
 
     def widened(self, more: int) -> Layout:
         """With so many shared columns more."""
         private = tuple(slice(where.start + more, where.stop + more) for where in self.private)
-        shared, held = slice(self.shared.start, self.shared.stop + more), tuple(own + more for own in self.held)
+        shared, held = slice(self.shared.start, self.shared.stop + more), tuple(places + more for places in self.held)
         return Layout(shared, private, self.size + more, self.intercept, held)
 
 

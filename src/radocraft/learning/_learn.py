@@ -131,7 +131,7 @@ def learn_columns(
 ) -> Model:
     """`learn` for a contract of columns."""
     arrived = [Arrived.of(part, contract) for part in parts]
-    blocks = merge_cells(tuple(one.cells for one in arrived), contract, proportions)
+    blocks = merge_cells(tuple(each.cells for each in arrived), contract, proportions)
     if drl:
         fit = fit_drl(blocks, regularisation)
     elif linked is not None:
@@ -155,7 +155,7 @@ def _of_scores(
         raise LearnError("`in_common` is the share of people that two peers have in common, above 0 and at most 1.")
     read = [part if isinstance(part, Part) else Part.read(part) for part in parts]
     cells = [part.scores(contract) for part in read]
-    if len({one.peer for one in cells}) < len(cells):
+    if len({each.peer for each in cells}) < len(cells):
         raise LearnError("Two parts come from the same peer. Give one part per peer.")
     notes = [f"{part.peer}: {note}" for part in read for note in part.metadata["notes"]]
     return learn_scores(
@@ -190,7 +190,7 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
     """The model of a fit, with all a reader of its file needs to know."""
     forecast = Forecast.of(blocks, fit)
     odds = forecast.odds()
-    by_peer = {one.origin.peer: one for one in arrived}
+    by_peer = {each.origin.peer: each for each in arrived}
     centre, scale = blocks.label_units
     intercept = centre + scale * (fit.theta[0] if fit.layout.intercept else np.zeros_like(fit.theta[0]))
     coefficients = tuple(_coefficients(blocks, fit, forecast.deviations()))
@@ -235,8 +235,10 @@ def _coefficients(blocks: Blocks, fit: Fit, deviations: Floats) -> Iterator[Coef
     ]
     for place, cells in enumerate(blocks.cells):
         columns = private_columns(contract, cells.peer)
-        for at, column in ((at, columns[at]) for at in blocks.owned(place).tolist()):
-            names.append((column.name, column.feature, cells.peer, float(cells.centre[at]), float(cells.scale[at])))
+        for index, column in ((index, columns[index]) for index in blocks.owned(place).tolist()):
+            names.append(
+                (column.name, column.feature, cells.peer, float(cells.centre[index]), float(cells.scale[index]))
+            )
     for (name, feature, peer, centre, scale), weight, deviation in zip(names, theta, deviations, strict=True):
         yield Coefficient(
             name=name,

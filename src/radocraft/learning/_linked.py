@@ -82,9 +82,9 @@ def cross_fitted(problem: Ridge, blocks: Blocks, linked: LinkedRows) -> list[tup
     for held_out in range(_FOLDS):
         rest = linked.pick(np.flatnonzero(fold != held_out))
         test = np.flatnonzero(fold == held_out)
-        for at, share in enumerate(SHARES):
+        for index, share in enumerate(SHARES):
             theta = Ridge(seen(problem.known, blocks, rest, share), problem.alpha).cautious(0.0)
-            scores[at, test] = linked.design[test] @ theta
+            scores[index, test] = linked.design[test] @ theta
     return list(zip(SHARES, scores, strict=True))
 
 
@@ -93,10 +93,10 @@ def seen(known: Completion, blocks: Blocks, linked: LinkedRows, share: float) ->
     rows = linked.pick(np.flatnonzero(linked.block >= 0))
     apart = rows.design - coordinates(blocks.pick(rows.block), known.layout)
     cross = np.zeros((known.layout.size, known.layout.size))
-    for one, mine in enumerate(known.layout.alone):
-        for theirs in known.layout.alone[one + 1 :]:
-            found = apart[:, mine].T @ apart[:, theirs] * known.total / max(len(rows), 1)
-            cross[np.ix_(mine, theirs)], cross[np.ix_(theirs, mine)] = found, found.T
+    for index, mine in enumerate(known.layout.alone):
+        for theirs in known.layout.alone[index + 1 :]:
+            products = apart[:, mine].T @ apart[:, theirs] * known.total / max(len(rows), 1)
+            cross[np.ix_(mine, theirs)], cross[np.ix_(theirs, mine)] = products, products.T
     return replace(known, cross=min(share, largest_share(known, cross)) * cross)
 
 

@@ -50,8 +50,8 @@ def _targets(blocks: Blocks, batch: pa.RecordBatch, labels: Ints) -> Floats:
 
 
 def _placed(blocks: Blocks, codes: Ints, labels: Ints, targets: Floats, values: Floats) -> LinkedRows:
-    centre = np.concatenate([cells.centre[blocks.owned(at)] for at, cells in enumerate(blocks.cells)])
-    scale = np.concatenate([cells.scale[blocks.owned(at)] for at, cells in enumerate(blocks.cells)])
+    centre = np.concatenate([cells.centre[blocks.owned(index)] for index, cells in enumerate(blocks.cells)])
+    scale = np.concatenate([cells.scale[blocks.owned(index)] for index, cells in enumerate(blocks.cells)])
     constant = np.ones((len(labels), int(blocks.contract.intercept)))
     private = np.nan_to_num((values - centre) / scale, nan=0.0)
     design = np.hstack([constant, blocks.contract.encode_shared(codes), private])

@@ -105,8 +105,8 @@ def describe(
         freedom=Spectrum.of(problem.known).freedom(problem.alpha),
         losses={"expected": problem.loss(theta, 0.0), "guaranteed": problem.loss(theta, 1.0)},
         peer_losses={
-            peer: problem.loss(problem.alone(at), 0.0)
-            for at, peer in enumerate(blocks.peers)
+            peer: problem.loss(problem.alone(index), 0.0)
+            for index, peer in enumerate(blocks.peers)
             if blocks.contract.labelled(peer)
         },
         validation=validation,
@@ -144,11 +144,11 @@ class Ridge:
         theta[pick] = solve_positive(system, known.r[pick])
         return theta
 
-    def alone(self, at: int) -> Floats:
+    def alone(self, index: int) -> Floats:
         """What peer ``at`` would learn from its own table."""
         layout = self.known.layout
-        own = np.concatenate([np.arange(layout.shared.stop), np.sort(layout.held[at])])
-        return self.solve(self.known.expected(), own)
+        columns = np.concatenate([np.arange(layout.shared.stop), np.sort(layout.held[index])])
+        return self.solve(self.known.expected(), columns)
 
     def cautious(self, caution: float) -> Floats:
         """The minimiser at this caution, never worse than any peer alone on its own objective."""
@@ -157,7 +157,10 @@ class Ridge:
         best = self.solve(self.known.expected())
         if caution == 0.0 or len(self.known.unexplained) < 2:
             return best
-        candidates = [self.alternate(best, caution), *(self.alone(at) for at in range(len(self.known.unexplained)))]
+        candidates = [
+            self.alternate(best, caution),
+            *(self.alone(index) for index in range(len(self.known.unexplained))),
+        ]
         return min(candidates, key=lambda theta: self.loss(theta, caution))
 
     def alternate(self, theta: Floats, caution: float) -> Floats:

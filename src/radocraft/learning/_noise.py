@@ -44,8 +44,8 @@ def noise_cost(blocks: Blocks, fit: Fit) -> float:
 def noise_of(blocks: Blocks, fit: Fit) -> Floats:
     """Per coordinate the variance of the noise in r / M, and in G / M times the weights of the same peer."""
     out = np.zeros(fit.layout.size)
-    for cells, own in zip(blocks.cells, fit.layout.held, strict=True):
-        length = float(np.mean(np.sum(fit.theta[own].reshape(len(own), -1) ** 2, axis=0)))
+    for cells, places in zip(blocks.cells, fit.layout.held, strict=True):
+        length = float(np.mean(np.sum(fit.theta[places].reshape(len(places), -1) ** 2, axis=0)))
         sums, moments = len(cells.rows) * cells.levels.sums**2, len(cells.by_label) * cells.levels.moments**2
-        out[own] += (sums + moments * length) / cells.total**2
+        out[places] += (sums + moments * length) / cells.total**2
     return out

@@ -33,14 +33,14 @@ class Products:
         """Walk over the blocks once."""
         shared, size = layout.shared.stop - layout.shared.start, layout.size
         orders = {peers: held_by_all(layout, peers)[1] for peers in sets}
-        inside = {peers: np.zeros((len(own[0]) + shared,) * 2) for peers, own in orders.items()}
+        inside = {peers: np.zeros((len(order[0]) + shared,) * 2) for peers, order in orders.items()}
         between, r = np.zeros((size, size)), np.zeros((size, *blocks.targets.shape[1:]))
         for piece in blocks.pieces():
             means = coordinates(piece, layout)
             between += (means.T * piece.weights) @ means
             r += means.T @ (piece.weights * piece.targets.T).T
-            for peers, own in orders.items():
-                inside[peers] += _of_sums(piece, peers, own)
+            for peers, order in orders.items():
+                inside[peers] += _of_sums(piece, peers, order)
         return cls(between, r, inside)
 
 
@@ -48,21 +48,22 @@ def coordinates(blocks: Blocks, layout: Layout) -> Floats:
     """Mean coordinates of every block, as `Layout` has them."""
     constant = [np.ones((len(blocks), 1))] if layout.intercept else []
     shared = blocks.shared_means[:, : layout.shared.stop - layout.shared.start]
-    return np.hstack([*constant, shared, *(blocks.means(at) for at in range(len(blocks.cells)))])
+    return np.hstack([*constant, shared, *(blocks.means(index) for index in range(len(blocks.cells)))])
 
 
 def held_by_all(layout: Layout, peers: Peers) -> tuple[Ints, list[Ints]]:
     """Coordinates of the private columns that some peers all hold, and where they stand among the columns of each."""
     held = layout.held[peers[0]]
-    held = held[np.all([np.isin(held, layout.held[at]) for at in peers], axis=0)]
+    held = held[np.all([np.isin(held, layout.held[index]) for index in peers], axis=0)]
     return held, [
-        np.array([int(np.flatnonzero(layout.held[at] == place)[0]) for place in held], dtype=np.int64) for at in peers
+        np.array([int(np.flatnonzero(layout.held[index] == place)[0]) for place in held], dtype=np.int64)
+        for index in peers
     ]
 
 
-def _of_sums(blocks: Blocks, peers: Peers, own: list[Ints]) -> Floats:
-    pairs = zip(peers, own, strict=True)
-    sums = sum(np.hstack([blocks.sums(at)[:, order], blocks.shared_sums(at)]) for at, order in pairs)
+def _of_sums(blocks: Blocks, peers: Peers, orders: list[Ints]) -> Floats:
+    pairs = zip(peers, orders, strict=True)
+    sums = sum(np.hstack([blocks.sums(index)[:, order], blocks.shared_sums(index)]) for index, order in pairs)
     rows = blocks.rows[list(peers)].sum(axis=0).astype(np.float64)
     seen = np.asarray(sums)[rows > 0]
     out: Floats = (seen.T / rows[rows > 0]) @ seen

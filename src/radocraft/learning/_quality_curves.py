@@ -37,9 +37,11 @@ def reliability(log_odds: Floats, labels: Ints) -> tuple[Reliability, ...]:
     >>> one.share, one.told, (one.true, other.true)
     (0.5, 0.5, (0.0, 1.0))
     """
-    told, order = expit(log_odds), np.argsort(log_odds, kind="stable")
+    predicted, order = expit(log_odds), np.argsort(log_odds, kind="stable")
     tenths = [some for some in np.array_split(order, _BINS) if len(some)]
     return tuple(
-        Reliability(share=len(some) / len(order), told=float(told[some].mean()), true=float((labels[some] > 0).mean()))
+        Reliability(
+            share=len(some) / len(order), told=float(predicted[some].mean()), true=float((labels[some] > 0).mean())
+        )
         for some in tenths
     )

@@ -65,17 +65,17 @@ def recalibrate(model: Model, histograms: list[Histograms]) -> Model:
     True
     """
     check_single(model)
-    by_peer = {one.peer: one for one in histograms}
+    by_peer = {counts.peer: counts for counts in histograms}
     if len(histograms) != len(by_peer) or {*by_peer} != {*model.peers}:
         raise LearnError(f"The second round needs one file of counts per peer: {', '.join(model.peers)}.")
-    for one in histograms:
-        one.check(one.peer, identity(model))
+    for counts in histograms:
+        counts.check(counts.peer, identity(model))
     edges, negative, positive = score_histograms(model, by_peer)
     kept = model.estimate.kept
     below, above = -1.0 - (-1.0 - edges) / kept, 1.0 - (1.0 - edges) / kept
     odds = calibrated(below, negative, above, positive)
-    found = judged(odds, (below, negative), (above, positive), kept)
-    return model.model_copy(update={"odds": odds, "second_round": found})
+    estimate = judged(odds, (below, negative), (above, positive), kept)
+    return model.model_copy(update={"odds": odds, "second_round": estimate})
 
 
 def score_histograms(model: Model, by_peer: dict[str, Histograms]) -> tuple[Floats, Floats, Floats]:
@@ -139,8 +139,8 @@ def judged(odds: Odds, negative: Spread, positive: Spread, kept: float) -> Estim
     false, true = above(*negative, cuts), above(*positive, cuts)
     area = float(np.trapezoid(true, false))
     share = float(positive[1].sum() / (negative[1].sum() + positive[1].sum()))
-    at = int(np.flatnonzero(cuts == threshold)[0])
-    error = float((1.0 - share) * false[at] + share * (1.0 - true[at]))
+    chosen = int(np.flatnonzero(cuts == threshold)[0])
+    error = float((1.0 - share) * false[chosen] + share * (1.0 - true[chosen]))
     places = np.linspace(0, len(cuts) - 1, _POINTS).astype(int)
     return Estimate(
         error=error,

@@ -45,11 +45,11 @@ def shrunk(cells: Cells) -> Cells:
     means, noise = cells.sums / rows, (cells.levels.sums / rows) ** 2
     label = number_rows(cells.labels[:, None])
     between, inside = variances(cells, means, rows, noise, label)
-    own = between + inside / rows
-    weight = 1.0 / np.maximum(own + noise, _NOTHING)
+    variance = between + inside / rows
+    weight = 1.0 / np.maximum(variance + noise, _NOTHING)
     count = int(label.max()) + 1
     middle = (add_up(weight * means, label, count) / add_up(weight, label, count))[label]
-    return replace(cells, sums=(middle + own * weight * (means - middle)) * cells.rows[:, None])
+    return replace(cells, sums=(middle + variance * weight * (means - middle)) * cells.rows[:, None])
 
 
 def variances(cells: Cells, means: Floats, rows: Floats, noise: Floats, label: Ints) -> tuple[Floats, Floats]:

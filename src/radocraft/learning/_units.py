@@ -40,11 +40,11 @@ def pooled_units(cells: tuple[Cells, ...], name: str) -> tuple[float, float]:
     return middle, spread**0.5 if spread > 0 else 1.0
 
 
-def _moments_of(cells: Cells, at: int) -> tuple[float, float, float, float, float]:
+def _moments_of(cells: Cells, column: int) -> tuple[float, float, float, float, float]:
     """Rows, mean and variance in raw units, centre and scale of a column."""
-    mean = cells.moments[at, -1] / cells.total
-    variance = max(cells.moments[at, at] / cells.total - mean**2, 0.0)
-    centre, scale = cells.centre[at], cells.scale[at]
+    mean = cells.moments[column, -1] / cells.total
+    variance = max(cells.moments[column, column] / cells.total - mean**2, 0.0)
+    centre, scale = cells.centre[column], cells.scale[column]
     return float(cells.total), float(centre + scale * mean), float(scale**2 * variance), float(centre), float(scale)
 
 

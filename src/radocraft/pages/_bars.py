@@ -36,15 +36,15 @@ def plain_bar(value: float, largest: float, kind: str = "up") -> Element:
 def stacked_bar(pieces: Sequence[tuple[str, float]], label: str, shades: Sequence[str] = SHADES) -> Element:
     """Shares of a whole, side by side, darkest first."""
     start, rects, gap = 0.0, [], 0.4
-    thick = [at for at, (_, share) in enumerate(pieces) if 100 * share > gap]
-    for at, (name, share) in enumerate(pieces):
+    thick = [index for index, (_, share) in enumerate(pieces) if 100 * share > gap]
+    for index, (name, share) in enumerate(pieces):
         rects.append(
             tag(
                 "rect",
                 x=f"{100 * start:.3f}%",
-                width=f"{max(100 * share - (gap if at in thick[:-1] else 0), 0):.3f}%",
+                width=f"{max(100 * share - (gap if index in thick[:-1] else 0), 0):.3f}%",
                 height="100%",
-                class_=shades[min(at, len(shades) - 1)],
+                class_=shades[min(index, len(shades) - 1)],
                 data_tip=f"{name}: {share:.0%}",
             )
         )

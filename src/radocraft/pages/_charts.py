@@ -46,7 +46,7 @@ class Axis:
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * step for step in _STEPS if power * step >= rough * 0.999)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        ticks = [at * step for at in range(first, last + 1)]
+        ticks = [step_number * step for step_number in range(first, last + 1)]
         return cls(title, ticks[0], ticks[-1], tuple((tick, show(tick)) for tick in ticks))
 
     @classmethod
@@ -55,13 +55,13 @@ class Axis:
         high = max(*values, 1.0)
         power = 10.0 ** max(math.floor(math.log10(high / 4)), 0)
         step = next(power * step for step in (1.0, 2.0, 5.0, 10.0) if power * step >= 0.999 * high / 4)
-        ticks = [at * step for at in range(math.ceil(high / step - 1e-9) + 1)]
+        ticks = [number * step for number in range(math.ceil(high / step - 1e-9) + 1)]
         return cls(title, 0.0, ticks[-1], tuple((tick, f"{tick:,.0f}") for tick in ticks))
 
     @classmethod
     def share(cls, title: str) -> Axis:
         """From 0% to 100%."""
-        return cls(title, 0.0, 1.0, tuple((at / 4, percent(at / 4)) for at in range(5)))
+        return cls(title, 0.0, 1.0, tuple((quarter / 4, percent(quarter / 4)) for quarter in range(5)))
 
     @classmethod
     def powers(cls, title: str, values: Sequence[float]) -> Axis:
@@ -69,10 +69,10 @@ class Axis:
         low, high = min(values), max(*values, 1.5 * min(values))
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
         if last - first <= 2:
-            fine = [times * 10.0**at for at in range(first, last + 1) for times in (1, 2, 5)]
+            fine = [times * 10.0**power for power in range(first, last + 1) for times in (1, 2, 5)]
             ticks = [(value, plain(value)) for value in fine]
         else:
-            ticks = [(10.0**at, _power(at)) for at in range(first, last + 1, math.ceil((last - first) / 6))]
+            ticks = [(10.0**power, _power(power)) for power in range(first, last + 1, math.ceil((last - first) / 6))]
         inside = [tick for tick in ticks if low <= tick[0] <= high]
         if len(inside) < _FEW:  # the range is narrow: round steps, as on a linear axis
             inside = [tick for tick in cls.over(title, (low, high)).ticks if low <= tick[0] <= high]
@@ -169,8 +169,8 @@ def histogram(label: str, x: Axis, y: Axis, bars: Sequence[tuple[float, float, f
     return drawing(label, [*plot.frame(), *drawn])
 
 
-def _power(at: int) -> str:
-    if -3 <= at <= 5:
-        return f"{10.0**at:,.{max(-at, 0)}f}"
-    raised = str(at).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def _power(exponent: int) -> str:
+    if -3 <= exponent <= 5:
+        return f"{10.0**exponent:,.{max(-exponent, 0)}f}"
+    raised = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"10{raised}"

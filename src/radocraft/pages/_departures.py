@@ -106,7 +106,10 @@ def blocks(model: Model, explanation: Explanation) -> Section:
 
 def _grouping(model: Model) -> Element:
     shared = model.contract.shared
-    rows = [(one.name, ", ".join(one.codes[:_CODES]) + (", …" if len(one.codes) > _CODES else "")) for one in shared]
+    rows = [
+        (feature.name, ", ".join(feature.codes[:_CODES]) + (", …" if len(feature.codes) > _CODES else ""))
+        for feature in shared
+    ]
     rolled = int((model.block_codes == ROLLED).any(axis=1).sum())
     words = (
         f"{rolled:,} of the blocks {'holds' if rolled == 1 else 'hold'} “any” in some shared feature: "

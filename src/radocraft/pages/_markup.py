@@ -50,8 +50,8 @@ def _append(element: Element, child: Children) -> None:
     if isinstance(child, Element):
         element.append(child)
     elif not isinstance(child, str):
-        for one in child:
-            _append(element, one)
+        for each in child:
+            _append(element, each)
     elif len(element):
         element[-1].tail = (element[-1].tail or "") + child
     else:

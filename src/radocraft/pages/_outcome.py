@@ -79,11 +79,11 @@ def _counted(model: Model) -> str:
 
 
 def _tested(model: Model) -> str:
-    held = model.validation
-    assert held is not None
+    validation = model.validation
+    assert validation is not None
     return (
-        f"Tested on {held.rows:,} truly linked rows: error {error(model, held.error)}, {' '.join(second(held))}. "
-        "This is a measurement, not an estimate."
+        f"Tested on {validation.rows:,} truly linked rows: error {error(model, validation.error)}, "
+        f"{' '.join(second(validation))}. This is a measurement, not an estimate."
     )
 
 
@@ -163,9 +163,9 @@ def _caution(model: Model) -> Element:
 
 
 def _compared(model: Model) -> Iterator[Element]:
-    held = model.validation
-    assert held is not None
-    tried = sorted((each.value, each.loss) for each in held.compared if each.kind == "caution")
+    validation = model.validation
+    assert validation is not None
+    tried = sorted((each.value, each.loss) for each in validation.compared if each.kind == "caution")
     if len(tried) > 1:
         tips = tuple(f"caution {value:g}: loss {loss:.4f}" for value, loss in tried)
         chart = line_chart(
@@ -175,7 +175,9 @@ def _compared(model: Model) -> Iterator[Element]:
             [Polyline(tuple(tried), "main", dots=True, tips=tips)],
         )
         rows = [(f"{value:g}", f"{loss:.4f}") for value, loss in tried]
-        best = min(held.compared, key=lambda each: each.loss)
+        best = min(validation.compared, key=lambda each: each.loss)
         chosen = "caution" if best.kind == "caution" else "of the covariance between peers that they show a share of"
-        words = f"On {held.rows:,} linked rows. They chose {chosen} {best.value:g}, with a loss of {best.loss:.4f}."
+        words = (
+            f"On {validation.rows:,} linked rows. They chose {chosen} {best.value:g}, with a loss of {best.loss:.4f}."
+        )
         yield figure("What linked rows say", chart, words, table(("#caution", "#loss"), rows))

@@ -98,12 +98,12 @@ def _tests(model: Model) -> Element | None:
         return None
     rows = [
         (
-            " – ".join(found.peers),
-            found.of,
-            f"{found.statistic:,.1f} on {found.freedom:,}",
-            tag("strong", f"< {CHANCE:g}") if found.p < CHANCE else f"{found.p:.3f}",
+            " – ".join(difference.peers),
+            difference.of,
+            f"{difference.statistic:,.1f} on {difference.freedom:,}",
+            tag("strong", f"< {CHANCE:g}") if difference.p < CHANCE else f"{difference.p:.3f}",
         )
-        for found in model.differences
+        for difference in model.differences
     ]
     words = (
         "A signature is the combination of a row’s codes for all shared features. "

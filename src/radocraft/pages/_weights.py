@@ -39,7 +39,7 @@ def scores(model: Model) -> list[LabelScore]:
     """The scores of a model: one, or one for each class."""
     if isinstance(model.intercept, float):
         return [LabelScore(0, None)]
-    return [LabelScore(at, name) for at, name in enumerate(model.contract.label.names)]
+    return [LabelScore(index, name) for index, name in enumerate(model.contract.label.names)]
 
 
 def weights(model: Model, explanation: Explanation) -> Section:
@@ -82,17 +82,17 @@ def _feature(model: Model, c: Coefficient) -> Feature | None:
 def _who_moves(explanation: Explanation) -> Iterator[Child]:
     shares = [peer for peer in explanation.peers if peer.share > 0]
     yield "What moves the score: "
-    for at, peer in enumerate(shares):
+    for index, peer in enumerate(shares):
         yield f"{_from(peer.name)} "
         yield tag("b", f"{peer.share:.0%}")
-        yield "." if at == len(shares) - 1 else ", "
+        yield "." if index == len(shares) - 1 else ", "
 
 
 def _shares(explanation: Explanation) -> Element:
     pieces = [(_from(peer.name), peer.share) for peer in explanation.peers]
     legend = [
-        tag("li", tag("span", class_=f"swatch {SHADES[min(at, len(SHADES) - 1)]}"), name)
-        for at, (name, _) in enumerate(pieces)
+        tag("li", tag("span", class_=f"swatch {SHADES[min(index, len(SHADES) - 1)]}"), name)
+        for index, (name, _) in enumerate(pieces)
     ]
     label = "; ".join(f"{name} {share:.0%}" for name, share in pieces)
     return tag("div", stacked_bar(pieces, label), tag("ul", legend, class_="legend"), class_="shares")
@@ -122,8 +122,8 @@ def _card(model: Model, ours: list[Coefficient], score: LabelScore, largest: flo
         )
         for c in sorted(moving, key=lambda c: -abs(score.of(c.effect)))[:_TOP]
     ]
-    held = model.contract.peers[title].features if title in model.peers else {}
-    curves = sorted(name for name, feature in held.items() if isinstance(feature, Spline))
+    features = model.contract.peers[title].features if title in model.peers else {}
+    curves = sorted(name for name, feature in features.items() if isinstance(feature, Spline))
     more = [f"{len(moving) - _TOP:,} more in the table below."] if len(moving) > _TOP else []
     more += [] if moving or curves else ["No column moves the score."]
     more += [f"As curves below: {', '.join(curves)}."] if curves else []
@@ -157,12 +157,12 @@ def _curves(model: Model) -> Iterator[Element]:
 
 
 def _curve(model: Model, peer: str, name: str, knots: tuple[float, ...], score: LabelScore) -> Element:
-    own = [c for c in model.of_peer(peer) if c.feature == name]
-    raw, centre = np.array([score.of(c.raw) for c in own]), np.array([c.centre for c in own])
+    terms = [c for c in model.of_peer(peer) if c.feature == name]
+    raw, centre = np.array([score.of(c.raw) for c in terms]), np.array([c.centre for c in terms])
     whose = f"the score of “{score.name}”" if score.name else "the score"
     margin = 0.08 * (knots[-1] - knots[0])
     at = np.linspace(knots[0] - margin, knots[-1] + margin, _STEPS)
-    columns = np.zeros((_STEPS, len(own)))
+    columns = np.zeros((_STEPS, len(terms)))
     filled = spline_columns(at, knots)
     columns[:, : filled.shape[1]] = filled
     adds = (columns - centre) @ raw

@@ -133,13 +133,15 @@ def check_numbers(cells: Cells, contract: Contract, private: Floats, hidden: Flo
     norm = np.inf if bounds is None else bounds.norm(contract, cells.peer)
     which, columns = of_label(contract, cells.peer, cells.labels), hidden_columns(contract, cells)
     unknown = hidden_sums(contract, cells)
-    for at, label in enumerate(moment_labels(contract, cells.peer).values()):
-        mine = np.flatnonzero(which == at)
+    for index, label in enumerate(moment_labels(contract, cells.peer).values()):
+        mine = np.flatnonzero(which == index)
         if len(mine):
-            _check_size(cells, mine, private[at], np.maximum(low**2, high**2), norm)
-            _check_squares(cells, contract, mine, np.diag(private[at]))
-            _check_scatter(cells, mine, _with_hidden(private[at], hidden[at], columns[at]), unknown[:, columns[at]])
-        elif (np.abs(private[at]) > _SDS * cells.levels.moments).any():
+            _check_size(cells, mine, private[index], np.maximum(low**2, high**2), norm)
+            _check_squares(cells, contract, mine, np.diag(private[index]))
+            _check_scatter(
+                cells, mine, _with_hidden(private[index], hidden[index], columns[index]), unknown[:, columns[index]]
+            )
+        elif (np.abs(private[index]) > _SDS * cells.levels.moments).any():
             raise broken(cells.peer, f"it has moments of the label '{label}', and no rows")
 
 
@@ -178,8 +180,8 @@ def _ranges(peer: str, contract: Contract, bounds: Bounds | None) -> tuple[Float
     reach = np.inf if bounds is None else bounds.column + _GRID
     for column in summed_columns(contract, peer):
         feature = features[column.feature]
-        one = min(1.0, reach)
-        out.append((0.0, one) if isinstance(feature, Categorical) else (-one, one))
+        largest = min(1.0, reach)
+        out.append((0.0, largest) if isinstance(feature, Categorical) else (-largest, largest))
         if not isinstance(feature, Categorical | Boolean):
             out[-1] = (-reach, reach)
     low, high = np.array(out).T
@@ -206,9 +208,9 @@ def _shared_level(cells: Cells) -> float:
 
 def _check_sums(cells: Cells, low: Floats, high: Floats, *, noisy: bool) -> None:
     most, room = _most_rows(cells), _SDS * cells.levels.sums
-    for at, name in enumerate(cells.columns):
-        sums = cells.sums[:, at]
-        if (sums > most * high[at] + room).any() or (sums < most * low[at] - room).any():
+    for index, name in enumerate(cells.columns):
+        sums = cells.sums[:, index]
+        if (sums > most * high[index] + room).any() or (sums < most * low[index] - room).any():
             limit = "with the policy's bounds" if noisy else "with such a column"
             raise broken(cells.peer, f"a sum of '{name}' is larger than so many rows can have {limit}")
 
@@ -219,8 +221,8 @@ def _check_one_hot(cells: Cells, contract: Contract, *, noisy: bool) -> None:
     for name, feature in features.items():
         if not isinstance(feature, Categorical):
             continue
-        own = [at for at, column in enumerate(columns) if column.feature == name]
-        total, room = cells.sums[:, own].sum(axis=1), _SDS * cells.levels.sums * len(own) ** 0.5
+        of_feature = [index for index, column in enumerate(columns) if column.feature == name]
+        total, room = cells.sums[:, of_feature].sum(axis=1), _SDS * cells.levels.sums * len(of_feature) ** 0.5
         if (total > most + room).any() or (not noisy and (total < cells.rows * (1 - _CLOSE)).any()):
             raise broken(cells.peer, f"the categories of '{name}' do not add up to the rows")
 
@@ -228,11 +230,11 @@ def _check_one_hot(cells: Cells, contract: Contract, *, noisy: bool) -> None:
 def _check_shared_sums(cells: Cells, contract: Contract) -> None:
     """In cells that hide a code: one-hot columns between 0 and the rows, and as many in all; a number from -1 to 1."""
     level, most = _shared_level(cells), _most_rows(cells)
-    for at, (start, stop) in enumerate(_spans(contract)):
-        here = np.flatnonzero(cells.codes[:, at] == ROLLED)
+    for index, (start, stop) in enumerate(_spans(contract)):
+        here = np.flatnonzero(cells.codes[:, index] == ROLLED)
         if not len(here):
             continue
-        shared, room = contract.shared[at], _SDS * level
+        shared, room = contract.shared[index], _SDS * level
         sums, limit = cells.shared[here, start:stop].toarray(), most[here, None]
         least = -limit if shared.encoding == "ordinal" else 0.0
         total = np.abs(sums.sum(axis=1) - cells.rows[here])
@@ -264,15 +266,15 @@ def _check_squares(cells: Cells, contract: Contract, mine: Ints, squares: Floats
     """0 and 1 are their own squares, those of truth values are 1, and less of rows that were scaled down."""
     levels, features = cells.levels, contract.summed(cells.peer)
     room = _SDS * (levels.moments + _shared_level(cells) * len(mine) ** 0.5)
-    for at, column in enumerate(summed_columns(contract, cells.peer)):
+    for index, column in enumerate(summed_columns(contract, cells.peer)):
         if isinstance(features[column.feature], Categorical):
-            most = float(cells.sums[mine, at].sum())
+            most = float(cells.sums[mine, index].sum())
         elif isinstance(features[column.feature], Boolean):
-            most = float(cells.present[mine, at].sum())
+            most = float(cells.present[mine, index].sum())
         else:
             continue
         close = room + _CLOSE * most
-        if squares[at] > most + close or (not levels.moments and squares[at] < most - close):
+        if squares[index] > most + close or (not levels.moments and squares[index] < most - close):
             raise broken(cells.peer, f"the moments of '{column.name}' are not those of so many rows")
 
 

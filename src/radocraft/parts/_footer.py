@@ -147,23 +147,23 @@ def _unpacked(source: IO[bytes], chunk: Value, rows: int, name: str) -> int:
     """To how many bytes a column's pages unpack, as they say themselves: Arrow believes them."""
     if not isinstance(chunk, dict) or 1 in chunk or not isinstance(column := chunk.get(3), dict):
         raise refused(name, "a column is in another file")
-    codec, values, packed, at = numbers(column, 4, 5, 7, 9)
+    codec, values, packed, start = numbers(column, 4, 5, 7, 9)
     if codec != _ZSTD or any(encoding not in _ENCODINGS for encoding in items(column, 2)):
         raise refused(name, "it uses another compression")
     if values != rows:
         raise refused(name, "the sizes in its footer contradict each other")
     (words,) = numbers(column, 11) if 11 in column else (0,)
-    at = words if 0 < words < at else at
-    end, out = at + packed, 0
+    start = words if 0 < words < start else start
+    end, out = start + packed, 0
     for _ in range(16 + rows // 1000):
-        if at >= end:
+        if start >= end:
             break
-        source.seek(at)
+        source.seek(start)
         thrift = Thrift(source.read(_HEADER))
         unpacked, compressed = numbers(thrift.struct(), 2, 3)
-        at += thrift.at + compressed
+        start += thrift.at + compressed
         out += thrift.at + unpacked
-    if at != end:
+    if start != end:
         raise refused(name, "its pages and its footer contradict each other")
     return out
 

@@ -21,7 +21,7 @@ def hidden_columns(contract: Contract, cells: Cells) -> list[Ints]:
     """For each of the `moment_labels`, the shared columns whose feature some of its cells hide."""
     which = of_label(contract, cells.peer, cells.labels)
     labels = range(len(moment_labels(contract, cells.peer)))
-    return [_columns_of(contract, (cells.codes[which == at] == ROLLED).any(axis=0)) for at in labels]
+    return [_columns_of(contract, (cells.codes[which == label] == ROLLED).any(axis=0)) for label in labels]
 
 
 def _columns_of(contract: Contract, features: Truths) -> Ints:

@@ -166,10 +166,10 @@ def parse(content: bytes) -> dict[str, Any]:
     """The JSON object in these bytes; raises `ValueError` for one no part can have, and for anything else."""
     if content.count(b",") + content.count(b"[") + content.count(b"{") > _NAMES:
         raise ValueError("far too many values")
-    found = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse)
-    if not isinstance(found, dict):
+    metadata = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse)
+    if not isinstance(metadata, dict):
         raise ValueError("not an object")
-    return found
+    return metadata
 
 
 def check_fields(metadata: dict[str, Any]) -> str | None:
@@ -195,11 +195,11 @@ def check_fields(metadata: dict[str, Any]) -> str | None:
 def pack_by_label(private: Floats, hidden: Floats, columns: dict[str, Ints]) -> dict[str, dict[str, str]]:
     """The metadata's moments and hidden products; ``columns`` are by label the hidden shared columns."""
     width, out = private.shape[1], {}
-    for at, (label, own) in enumerate(columns.items()):
-        if len(own):
-            inside = hidden[at][np.ix_(own, width + own)]
-            out[label] = pack(np.concatenate([hidden[at][own, :width].ravel(), _upper(inside)]))
-    return {"moments": {label: pack(_upper(private[at])) for at, label in enumerate(columns)}, "hidden": out}
+    for index, (label, places) in enumerate(columns.items()):
+        if len(places):
+            inside = hidden[index][np.ix_(places, width + places)]
+            out[label] = pack(np.concatenate([hidden[index][places, :width].ravel(), _upper(inside)]))
+    return {"moments": {label: pack(_upper(private[index])) for index, label in enumerate(columns)}, "hidden": out}
 
 
 def unpack_by_label(
@@ -219,12 +219,12 @@ def unpack_by_label(
     }:
         raise ValueError("other labels")
     private, hidden = np.empty((len(columns), width, width)), np.zeros((len(columns), shared, width + shared))
-    for at, (label, own) in enumerate(columns.items()):
-        private[at] = _symmetric(unpack(metadata["moments"][label], _size(width)), width)
-        if count := len(own):
+    for index, (label, places) in enumerate(columns.items()):
+        private[index] = _symmetric(unpack(metadata["moments"][label], _size(width)), width)
+        if count := len(places):
             numbers = unpack(metadata["hidden"][label], count * width + _size(count))
-            hidden[at][own, :width] = numbers[: count * width].reshape(count, width)
-            hidden[at][np.ix_(own, width + own)] = _symmetric(numbers[count * width :], count)
+            hidden[index][places, :width] = numbers[: count * width].reshape(count, width)
+            hidden[index][np.ix_(places, width + places)] = _symmetric(numbers[count * width :], count)
     return private, hidden
 
 

@@ -386,7 +386,7 @@ def _words(chunks: pa.ChunkedArray) -> Iterator[bytes]:
     """The words there are, in order, and the place of each row's: long words in many rows take no more room."""
     column = chunks.unify_dictionaries().combine_chunks()
     words = [*map(str, column.dictionary.to_pylist())]
-    there = sorted({words[at] for at in pc.unique(column.indices.drop_null()).to_pylist()})
+    there = sorted({words[index] for index in pc.unique(column.indices.drop_null()).to_pylist()})
     places = {word: place for place, word in enumerate(there)}
     ranks = np.array([places.get(word, -1) for word in words] or [-1], dtype="<i4")
     yield json.dumps(there).encode()

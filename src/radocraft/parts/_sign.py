@@ -29,8 +29,8 @@ def sign(digest: str, private: bytes) -> str:
     >>> private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     >>> check_signature("0" * 64, sign("0" * 64, private), public_key(private), "bank")
     """
-    own, said = _private_key(private), _PURPOSE + digest.encode()
-    made = own.sign(said) if isinstance(own, Ed25519PrivateKey) else own.sign(said, _ECDSA)
+    key, message = _private_key(private), _PURPOSE + digest.encode()
+    made = key.sign(message) if isinstance(key, Ed25519PrivateKey) else key.sign(message, _ECDSA)
     return base64.b64encode(made).decode()
 
 

@@ -20,19 +20,19 @@ _ROWS = 4096
 def tabulate(cells: Cells, contract: Contract) -> pa.Table:
     """The table of some cells."""
     columns: dict[str, pa.Array] = {}
-    for at, shared in enumerate(contract.shared):
+    for index, shared in enumerate(contract.shared):
         words = pa.array([*shared.codes, ANY])
-        columns[f"shared:{shared.name}"] = words.take(pa.array(cells.codes[:, at] % len(words))).dictionary_encode()
+        columns[f"shared:{shared.name}"] = words.take(pa.array(cells.codes[:, index] % len(words))).dictionary_encode()
     codes, names = zip(*sorted(contract.label_names.items()), strict=True)
     columns["label"] = pa.array(names, pa.string()).take(np.searchsorted(codes, cells.labels)).dictionary_encode()
     columns["rows"] = pa.array(cells.rows, pa.int64())
-    for at, name in enumerate(cells.columns):
-        columns[f"sum:{name}"] = pa.array(cells.sums[:, at])
-        if (cells.present[:, at] < cells.rows).any():
-            columns[f"present:{name}"] = pa.array(cells.present[:, at], pa.int64())
+    for index, name in enumerate(cells.columns):
+        columns[f"sum:{name}"] = pa.array(cells.sums[:, index])
+        if (cells.present[:, index] < cells.rows).any():
+            columns[f"present:{name}"] = pa.array(cells.present[:, index], pa.int64())
     start = 0
-    for at, shared in enumerate(contract.shared):
-        known, stop = cells.codes[:, at] != ROLLED, start + len(shared.encoded)
+    for index, shared in enumerate(contract.shared):
+        known, stop = cells.codes[:, index] != ROLLED, start + len(shared.encoded)
         if not known.all():
             for name, sums in zip(shared.encoded, cells.shared[:, start:stop].toarray().T, strict=True):
                 columns[f"shared-sum:{name}"] = pa.array(sums, mask=known)
@@ -43,9 +43,9 @@ def tabulate(cells: Cells, contract: Contract) -> pa.Table:
 def codes_of(table: pa.Table, contract: Contract, peer: str) -> Ints:
     """Codes of the shared features by cell, `ROLLED` for any."""
     codes = np.empty((table.num_rows, len(contract.shared)), dtype=np.int64)
-    for at, shared in enumerate(contract.shared):
+    for index, shared in enumerate(contract.shared):
         places = _places(table, f"shared:{shared.name}", (*shared.codes, ANY), peer)
-        codes[:, at] = np.where(places == len(shared.codes), ROLLED, places)
+        codes[:, index] = np.where(places == len(shared.codes), ROLLED, places)
     return codes
 
 
@@ -61,22 +61,22 @@ def present_of(table: pa.Table, names: tuple[str, ...], rows: Ints, peer: str) -
     Else in the narrowest integers that hold them: a learner has no use for them.
     """
     out = np.broadcast_to(rows[:, None], (len(rows), len(names)))
-    gaps = [at for at, name in enumerate(names) if f"present:{name}" in table.column_names]
+    gaps = [index for index, name in enumerate(names) if f"present:{name}" in table.column_names]
     if gaps:
         out = out.astype(np.min_scalar_type(-int(rows.max()) - 1))
-    for at in gaps:
-        present = table.column(f"present:{names[at]}").to_numpy()
+    for index in gaps:
+        present = table.column(f"present:{names[index]}").to_numpy()
         if (present < 0).any() or (present > rows).any():
             raise broken(peer, "more values are present than there are rows")
-        out[:, at] = present
+        out[:, index] = present
     return out
 
 
 def shared_sums_of(table: pa.Table, contract: Contract, codes: Ints, rows: Ints, peer: str) -> csr_array:
     """Sums of the shared columns by cell: from the code where it is known, else as released."""
     hidden, start = csr_array((len(rows), len(contract.shared_columns))), 0
-    for at, shared in enumerate(contract.shared):
-        rolled = codes[:, at] == ROLLED
+    for index, shared in enumerate(contract.shared):
+        rolled = codes[:, index] == ROLLED
         cells = np.flatnonzero(rolled)
         for place, name in enumerate((f"shared-sum:{name}" for name in shared.encoded), start=start):
             if (name in table.column_names) != rolled.any():

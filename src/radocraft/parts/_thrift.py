@@ -86,15 +86,15 @@ def numbers(struct: Value, *fields: int) -> tuple[int, ...]:
     """Fields that must be there and be whole numbers, 0 or more."""
     if not isinstance(struct, dict):
         raise ValueError("not a struct")
-    found = tuple(struct.get(field) for field in fields)
-    out = tuple(number for number in found if isinstance(number, int) and number >= 0)
-    if len(out) < len(found):
+    values = tuple(struct.get(field) for field in fields)
+    out = tuple(number for number in values if isinstance(number, int) and number >= 0)
+    if len(out) < len(values):
         raise ValueError("a number is missing or negative")
     return out
 
 
 def items(struct: Value, field: int) -> list[Value]:
     """A field that must be there and be a list."""
-    if not isinstance(struct, dict) or not isinstance(found := struct.get(field), list):
+    if not isinstance(struct, dict) or not isinstance(values := struct.get(field), list):
         raise ValueError("a list is missing")
-    return found
+    return values

@@ -52,8 +52,8 @@ def _log_odds(positive: Truths) -> float:
 
 
 def _newton(raw: Floats, positive: Truths) -> tuple[float, float]:
-    ones, zeros = float(positive.sum()), float((~positive).sum())
-    target = np.where(positive, (ones + 1.0) / (ones + 2.0), 1.0 / (zeros + 2.0))
+    positives, zeros = float(positive.sum()), float((~positive).sum())
+    target = np.where(positive, (positives + 1.0) / (positives + 2.0), 1.0 / (zeros + 2.0))
     middle, unit = float(raw.mean()), float(raw.std()) or 1.0
     design = np.column_stack([(raw - middle) / unit, np.ones(len(raw))])
     theta = np.array([0.0, _log_odds(positive)])
@@ -109,8 +109,8 @@ class Performance:
         """Of log-odds of each class against the rest; ``classes`` from 0."""
         p = expit(scores)
         p = p / p.sum(axis=1, keepdims=True)
-        own = p[np.arange(len(p)), classes]
-        return cls(len(p), float((p.argmax(axis=1) != classes).mean()), None, float(-np.log(own).mean()))
+        of_true = p[np.arange(len(p)), classes]
+        return cls(len(p), float((p.argmax(axis=1) != classes).mean()), None, float(-np.log(of_true).mean()))
 
     @classmethod
     def of_numbers(cls, scores: Floats, values: Floats) -> Performance:
@@ -123,20 +123,20 @@ def area(scores: Floats, positive: Truths) -> float:
     """The area under the ROC curve: the share of pairs in the right order, ties by half."""
     ranked, place, size = np.unique(scores, return_inverse=True, return_counts=True)
     rank = (np.cumsum(size) - (size - 1) / 2.0)[place] if len(ranked) else np.zeros(0)
-    ones = float(positive.sum())
-    pairs = ones * (len(scores) - ones)
-    return float((rank[positive].sum() - ones * (ones + 1.0) / 2.0) / pairs) if pairs else 0.5
+    positives = float(positive.sum())
+    pairs = positives * (len(scores) - positives)
+    return float((rank[positive].sum() - positives * (positives + 1.0) / 2.0) / pairs) if pairs else 0.5
 
 
 def area_error(auc: float, positive: Truths) -> float:
     """Standard error of such an area (Hanley and McNeil 1982)."""
-    ones = float(positive.sum())
-    zeros = len(positive) - ones
-    if not ones or not zeros:
+    positives = float(positive.sum())
+    zeros = len(positive) - positives
+    if not positives or not zeros:
         return 1.0
     first, second = auc / (2.0 - auc), 2.0 * auc**2 / (1.0 + auc)
-    spread = auc * (1.0 - auc) + (ones - 1.0) * (first - auc**2) + (zeros - 1.0) * (second - auc**2)
-    return float((max(spread, 0.0) / (ones * zeros)) ** 0.5)
+    spread = auc * (1.0 - auc) + (positives - 1.0) * (first - auc**2) + (zeros - 1.0) * (second - auc**2)
+    return float((max(spread, 0.0) / (positives * zeros)) ** 0.5)
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,9 @@ class ReliabilityBin:
 def reliability(scores: Floats, positive: Truths) -> tuple[ReliabilityBin, ...]:
     """The calibration curve, by tenths of the rows."""
     order = np.argsort(scores, kind="stable")
-    said = expit(scores)
+    predicted = expit(scores)
     return tuple(
-        ReliabilityBin(float(said[some].mean()), float(positive[some].mean()), len(some))
+        ReliabilityBin(float(predicted[some].mean()), float(positive[some].mean()), len(some))
         for some in np.array_split(order, _BINS)
         if len(some)
     )

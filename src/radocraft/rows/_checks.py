@@ -92,9 +92,11 @@ def misread_columns(source: Source, reader: Reader) -> list[str]:
     names = reader.convertible()
     if not names:
         return []
-    worst = [exp.func("MAX", exp.cast(reader.misread_in(name), "INT")).as_(f"m_{at}") for at, name in enumerate(names)]
-    found = source.table(exp.select(*worst).from_(ROWS)).to_pylist()[0]
-    return [reader.contract.column_of(reader.peer, name) for at, name in enumerate(names) if found[f"m_{at}"]]
+    worst = [
+        exp.func("MAX", exp.cast(reader.misread_in(name), "INT")).as_(f"m_{index}") for index, name in enumerate(names)
+    ]
+    misread = source.table(exp.select(*worst).from_(ROWS)).to_pylist()[0]
+    return [reader.contract.column_of(reader.peer, name) for index, name in enumerate(names) if misread[f"m_{index}"]]
 
 
 def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -> None:
@@ -106,10 +108,10 @@ def check_finite(moments: Floats, columns: tuple[Column, ...], source: Source) -
 def check_bounded(reader: Reader, columns: tuple[Column, ...], source: Source) -> None:
     """Which columns hold infinities; costs a scan, so ask when it is known that some do."""
     asked = [exp.Case().when(infinite(value), whole(1)) for value in reader.plain()]
-    counts = [exp.func("COUNT", one).as_(f"c_{at}") for at, one in enumerate(asked)]
-    found = source.table(exp.select(*counts).from_(reader.rows(ROWS))).to_pylist()[0]
-    numbers = tuple(columns[at] for at in reader.layout.plain)
-    _refuse_infinite(np.array([found[f"c_{at}"] > 0 for at in range(len(numbers))]), numbers, source)
+    counts = [exp.func("COUNT", one).as_(f"c_{index}") for index, one in enumerate(asked)]
+    counted = source.table(exp.select(*counts).from_(reader.rows(ROWS))).to_pylist()[0]
+    numbers = tuple(columns[index] for index in reader.layout.plain)
+    _refuse_infinite(np.array([counted[f"c_{index}"] > 0 for index in range(len(numbers))]), numbers, source)
 
 
 def _refuse_infinite(bad: Truths, columns: tuple[Column, ...], source: Source) -> None:

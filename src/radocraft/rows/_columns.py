@@ -22,7 +22,7 @@ def read_columns(source: Source, names: Sequence[str]) -> pa.Table:
     """
     if not names:
         return pa.table({})
-    columns = [exp.column(name, quoted=True).as_(f"c{at}") for at, name in enumerate(names)]
+    columns = [exp.column(name, quoted=True).as_(f"c{index}") for index, name in enumerate(names)]
     batches = [*source.batches(exp.select(*columns).from_(ROWS))]
     if not batches:
         return pa.table({name: pa.array([]) for name in names})

@@ -34,13 +34,13 @@ def estimate_constants(source: Source, reader: Reader, bounds: Bounds, noise: No
     wanted = open_constants(reader.contract, reader.peer)
     if not wanted:
         return {}, 0.0
-    named = [reader.number(name).as_(f"value_{at}") for at, name in enumerate(wanted)]
+    named = [reader.number(name).as_(f"value_{index}") for index, name in enumerate(wanted)]
     sample = source.table(exp.select(*named).from_(sample_of(source, bounds)))
     check_rows(sample.num_rows, source)
-    values = {name: known(sample.column(f"value_{at}")) for at, name in enumerate(wanted)}
+    values = {name: known(sample.column(f"value_{index}")) for index, name in enumerate(wanted)}
 
     def count(edges: dict[str, Floats]) -> dict[str, Ints]:
-        return {name: count_between(values[name], at) for name, at in edges.items()}
+        return {name: count_between(values[name], index) for name, index in edges.items()}
 
     drawn, per_unit = Noise() if noise is None else noise, bounds.rows_per_person
     constants, spend = estimate_units(wanted, count, sample.num_rows, drawn, per_unit=per_unit)
@@ -123,9 +123,9 @@ def measure_constants(source: Source, reader: Reader) -> Constants:
         statistics += [exp.func("AVG", value), exp.func("STDDEV_SAMP", value.copy())]
     if not statistics:
         return {}
-    named = [statistic.as_(f"s{at}") for at, statistic in enumerate(statistics)]
+    named = [statistic.as_(f"s{index}") for index, statistic in enumerate(statistics)]
     row = source.table(exp.select(*named).from_(ROWS)).to_pylist()[0]
-    answers = iter([row[f"s{at}"] for at in range(len(named))])
+    answers = iter([row[f"s{index}"] for index in range(len(named))])
     constants = {name: rounded([next(answers) for _ in range(count)]) for name, count in splines.items()}
     for name in open_numbers:
         constants[name] = units(next(answers), next(answers))

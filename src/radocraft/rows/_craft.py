@@ -143,10 +143,10 @@ def craft_rows(
     """
     spend = Spend(0.0)
     if bounds is not None and constants is None:
-        finite = {name: values[np.isfinite(values[:, at]), at] for at, name in enumerate(columns)}
+        finite = {name: values[np.isfinite(values[:, index]), index] for index, name in enumerate(columns)}
 
         def count(edges: dict[str, Floats]) -> dict[str, Ints]:
-            return {name: count_between(finite[name], at) for name, at in edges.items()}
+            return {name: count_between(finite[name], index) for name, index in edges.items()}
 
         wanted = open_constants(contract, peer)
         constants, spend = estimate_units(wanted, count, len(values), Noise() if noise is None else noise)

@@ -78,7 +78,7 @@ def _takes_frames(given: Any) -> bool:
 
 
 def _categorical(columns: Sequence[ScorerColumn]) -> list[int] | None:
-    return [at for at, column in enumerate(columns) if column.how == "category"] or None
+    return [index for index, column in enumerate(columns) if column.how == "category"] or None
 
 
 def _boosting(columns: Sequence[ScorerColumn], target: Target, seed: int) -> Any:
@@ -102,7 +102,7 @@ def _prepared(model: Any, columns: Sequence[ScorerColumn]) -> Any:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler  # noqa: PLC0415
 
     categories = _categorical(columns) or []
-    numbers = [at for at in range(len(columns)) if at not in categories]
+    numbers = [index for index in range(len(columns)) if index not in categories]
     filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     words = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MANY_WORDS, sparse_output=False)
     steps = [("numbers", make_pipeline(filled, StandardScaler()), numbers), ("words", words, categories)]
@@ -120,14 +120,14 @@ def given_form(matrix: Floats, columns: Sequence[ScorerColumn], form: EstimatorI
             "This model takes data frames, and pandas is not installed here: pip install pandas."
         ) from error
     out: dict[str, Any] = {}
-    for at, column in enumerate(columns):
-        held, name = matrix[:, at], f"column_{at}" if form == "numbered" else column.name
+    for index, column in enumerate(columns):
+        values, name = matrix[:, index], f"column_{index}" if form == "numbered" else column.name
         if column.how == "category":
-            codes = np.where(np.isnan(held), -1, held).astype(np.int64)
+            codes = np.where(np.isnan(values), -1, values).astype(np.int64)
             words = pd.Index([*column.categories, _other(column.categories)])
             out[name] = pd.Categorical.from_codes(codes, categories=words)
         else:
-            out[name] = held
+            out[name] = values
     return pd.DataFrame(out)
 
 
@@ -145,7 +145,7 @@ def raw_scores(model: Any, rows: Any, target: Target) -> Floats:
     if not hasattr(model, "predict_proba"):
         decisions = np.asarray(model.decision_function(rows), dtype=np.float64)
         return decisions if decisions.ndim == 1 else np.clip(decisions, -RAW_TOP, RAW_TOP)
-    found = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    probability = np.zeros((len(found), target.classes))
-    probability[:, np.asarray(model.classes_, dtype=np.int64)] = found
+    probabilities = np.asarray(model.predict_proba(rows), dtype=np.float64)
+    probability = np.zeros((len(probabilities), target.classes))
+    probability[:, np.asarray(model.classes_, dtype=np.int64)] = probabilities
     return raw_log_odds(probability[:, 1] if target.classes == 2 else probability)

@@ -49,20 +49,20 @@ def lots(matrix: Floats, seed: int) -> Lots:
     """
     out = np.full(len(matrix), seed, dtype=np.uint64)
     for column in matrix.T:
-        held = np.where(np.isnan(column), np.nan, column + 0.0)
-        out = mixed(out ^ mixed(held.view(np.uint64)))
+        values = np.where(np.isnan(column), np.nan, column + 0.0)
+        out = mixed(out ^ mixed(values.view(np.uint64)))
     return out
 
 
 def lots_of_text(column: pa.Array, seed: int) -> Lots:
     """One lot per text; 0 where it is missing."""
-    held = column.cast(pa.string()).dictionary_encode()
+    words = column.cast(pa.string()).dictionary_encode()
     each = [
         hashlib.blake2b(word.encode(), digest_size=8, key=seed.to_bytes(8)).digest()
-        for word in held.dictionary.to_pylist()
+        for word in words.dictionary.to_pylist()
     ]
     numbers = np.array([*(int.from_bytes(digest) | 1 for digest in each), 0], dtype=np.uint64)
-    return np.asarray(numbers[held.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)])
+    return np.asarray(numbers[words.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)])
 
 
 def occurrences(number: Lots) -> Ints:
@@ -112,23 +112,23 @@ class Deal:
         order = np.lexsort((lot, place))
         starts = np.searchsorted(place[order], np.arange(len(cuts) + 1))
         everywhere = _cut(np.sort(lot), folds)
-        for at, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        for index, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
             ranked = lot[order[start:end]]
-            cuts[at] = _cut(ranked, folds) if len(ranked) else everywhere
+            cuts[index] = _cut(ranked, folds) if len(ranked) else everywhere
         return cls(folds, alone.astype(np.int64), cuts)
 
     def fold(self, lot: Lots, strata: Ints, labels: Ints) -> Ints:
         """The fold of each row."""
-        at = np.searchsorted(self.strata, strata).clip(max=max(len(self.strata) - 1, 0))
-        alone = self.strata[at] == strata if len(self.strata) else np.zeros(len(strata), dtype=bool)
-        place = np.where(alone, at, len(self.strata) + labels)
+        stratum = np.searchsorted(self.strata, strata).clip(max=max(len(self.strata) - 1, 0))
+        alone = self.strata[stratum] == strata if len(self.strata) else np.zeros(len(strata), dtype=bool)
+        place = np.where(alone, stratum, len(self.strata) + labels)
         runs = (lot[:, None] >= self.cuts[place]).sum(axis=1)
         return np.asarray(runs, dtype=np.int64)
 
 
 def _cut(ranked: Lots, folds: int) -> Lots:
-    at = (np.arange(1, folds) * len(ranked)) // folds
-    return ranked[at]
+    cuts = (np.arange(1, folds) * len(ranked)) // folds
+    return ranked[cuts]
 
 
 def equal_rows_are_one(matrix: Floats, numbers: list[bool], lot: Lots) -> bool:
@@ -140,7 +140,7 @@ def equal_rows_are_one(matrix: Floats, numbers: list[bool], lot: Lots) -> bool:
     different = len(np.unique(lot))
     if different * 3 >= len(lot):
         return True
-    widest = max((len(np.unique(matrix[:, at])) for at, is_number in enumerate(numbers) if is_number), default=0)
+    widest = max((len(np.unique(matrix[:, index])) for index, is_number in enumerate(numbers) if is_number), default=0)
     return different > 50 and widest * 3 >= different * 2
 
 

@@ -66,10 +66,10 @@ class KeyReader:
                 f"The table has no column '{column}', the key '{key.name}' of the contract. If only the name differs, "
                 f"map it under [peers.{reader.peer}.columns]; if the peer lacks it, agree on a contract without a key."
             )
-        held = read_secret(reader.contract, secret)
+        shared_secret = read_secret(reader.contract, secret)
         if key.categories is not None:
             key = key.model_copy(update={"categories": reader.contract.as_read(reader.peer, key.name, key.categories)})
-        return cls(key, exp.column(column, quoted=True), reader.kinds[column], held)
+        return cls(key, exp.column(column, quoted=True), reader.kinds[column], shared_secret)
 
     def expression(self) -> exp.Expr:
         """What to ask the engine for: the number itself where it can be told by comparing, else the column."""
@@ -147,17 +147,17 @@ def read_secret(contract: Contract, path: Path | None) -> bytes:
             f"The key '{key.name}' is hashed with a secret that the peers share. Say where its file is (`secret`)."
         )
     try:
-        held = Path(path).read_bytes()
+        content = Path(path).read_bytes()
     except OSError as error:
         raise FileError(f"Cannot read the secret '{path}': {error.strerror}. Check the path.") from error
-    if len(held) < _LEAST_SECRET:
+    if len(content) < _LEAST_SECRET:
         raise FileError(
             f"The secret '{path}' is shorter than {_LEAST_SECRET} bytes, so it could be guessed. Make a longer one "
             f"together, for example with `head -c 32 /dev/urandom > {path}`, and put its SHA-256 into the contract."
         )
-    if hashlib.sha256(held).hexdigest() != key.secret:
+    if hashlib.sha256(content).hexdigest() != key.secret:
         raise ContractMismatch(
             f"'{path}' is not the secret that the contract's key '{key.name}' was agreed with. "
             "Ask the other peers for theirs, or agree on a new one."
         )
-    return held
+    return content

@@ -100,13 +100,13 @@ def label_rows(
     guessed, shares, certainty = guess_by_label(own, tuple(holders), contract.label.codes)
     theta, losses, tally = solve(guessed, own.moments)[0], [], exact
     positives = whole_counts(own.rows * shares[:, 1])
-    for at in range(ROUNDS):
-        progress(f"labels, round {at + 1}", 0, 0)
+    for number in range(ROUNDS):
+        progress(f"labels, round {number + 1}", 0, 0)
         ranking = Ranking(theta[: len(own.columns)], own.centre, own.scale, own.codes, positives)
         tally = relabelled(exact, data, contract, ranking)
         theta, loss = solve(standardise(tally, contract), own.moments)
         losses.append(loss)
-        if at and losses[-2] - loss <= _CONVERGED * losses[-2]:
+        if number and losses[-2] - loss <= _CONVERGED * losses[-2]:
             break
     names = ", ".join(cells.peer for cells in holders)
     return OwnLabels(tally, ranking, tuple(losses), certainty, _note(names, certainty))

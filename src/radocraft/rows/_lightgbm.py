@@ -65,16 +65,16 @@ def with_boosters(parts: Sequence[Any]) -> None:
     """Put boosters in the place of texts, in whatever holds one."""
     for part in parts:
         attributes = getattr(part, "__dict__", {})
-        for name, held in [*attributes.items()]:
-            if isinstance(held, BoosterText):
-                attributes[name] = _restored(held)
+        for name, value in [*attributes.items()]:
+            if isinstance(value, BoosterText):
+                attributes[name] = _restored(value)
         if type(part).__module__ == "lightgbm.sklearn" and _UNCHECKED in _words(attributes):
             raise Tampered("A model in this scorer's file is not to look at how wide rows are. Fit a scorer anew.")
 
 
-def _restored(held: BoosterText) -> Any:
+def _restored(booster: BoosterText) -> Any:
     try:
-        return held.booster()
+        return booster.booster()
     except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
         raise Tampered(
             "A tree in this scorer's file leads nowhere, as if somebody had changed it. Fit one anew."
@@ -118,8 +118,8 @@ def _rewritten(text: str) -> str:
     lines += ["label_index=0", f"max_feature_idx={width - 1}"]
     lines += [f"objective={' '.join(objective)}", *_bare(header)]
     lines += [f"{name}={_words_of(header, name, width)}" for name in ("feature_names", "feature_infos")]
-    for at, tree in enumerate(trees):
-        lines += ["", f"Tree={at}", *_tree(tree, width), ""]
+    for number, tree in enumerate(trees):
+        lines += ["", f"Tree={number}", *_tree(tree, width), ""]
     return "\n".join([*lines, "", "end of trees", "", "parameters:", "", "end of parameters", ""])
 
 
@@ -152,7 +152,11 @@ def _tree(tree: dict[str, str], width: int) -> list[str]:
             raise ValueError("a tree has another number of nodes than it says")
     if leaves > 1:
         _check_ways({name: np.array(written[name], dtype=float) for name in counts}, leaves, sets, width)
-    lines = [f"num_leaves={leaves}", f"num_cat={sets}", *(f"{name}={' '.join(held)}" for name, held in written.items())]
+    lines = [
+        f"num_leaves={leaves}",
+        f"num_cat={sets}",
+        *(f"{name}={' '.join(values)}" for name, values in written.items()),
+    ]
     return [*lines, "is_linear=0", f"shrinkage={_number(tree, 'shrinkage')}"]
 
 
@@ -169,8 +173,8 @@ def _check_ways(numbers: dict[str, Floats], leaves: int, sets: int, width: int) 
     if not ((chosen >= 0) & (chosen < sets) & (chosen == np.floor(chosen))).all():
         raise ValueError("a tree asks for categories that are not there")
     if sets:
-        bounds, held = numbers["cat_boundaries"], numbers["cat_threshold"]
-        if bounds[0] != 0 or bounds[-1] != len(held) or (np.diff(bounds) < 0).any() or (held < 0).any():
+        bounds, threshold = numbers["cat_boundaries"], numbers["cat_threshold"]
+        if bounds[0] != 0 or bounds[-1] != len(threshold) or (np.diff(bounds) < 0).any() or (threshold < 0).any():
             raise ValueError("a tree's categories are not there")
 
 

@@ -36,15 +36,17 @@ class Lottery:
 
     def first(self, chunk: Chunk, classes: Ints) -> Lots:
         """The lots of rows, before equal ones are told apart."""
-        own = lots(chunk.matrix, self.seed)
+        lots_here = lots(chunk.matrix, self.seed)
         if self.by_group and chunk.groups is not None:
-            return np.where(chunk.groups == 0, own, chunk.groups)
+            return np.where(chunk.groups == 0, lots_here, chunk.groups)
         if self.equal_are_one:
-            return own
+            return lots_here
         more = [classes.astype(np.float64)]
         more += [] if chunk.values is None else [chunk.values]
         more += [] if chunk.keys is None else [chunk.keys.astype(np.float64)]
-        return mixed(mixed(own) ^ lots(np.column_stack(more), self.seed))  # mixed, since both may hold the same numbers
+        return mixed(
+            mixed(lots_here) ^ lots(np.column_stack(more), self.seed)
+        )  # mixed, since both may hold the same numbers
 
 
 @dataclass

@@ -66,8 +66,8 @@ class RowLayout:
     @property
     def plain(self) -> list[int]:
         """The columns that are numbers of their own."""
-        taken = {at for start, count in self.coded for at in range(start, start + count)}
-        return [at for at in range(self.width) if at not in taken]
+        taken = {column for start, count in self.coded for column in range(start, start + count)}
+        return [column for column in range(self.width) if column not in taken]
 
     @property
     def held(self) -> int:
@@ -103,8 +103,8 @@ class RowProducts:
             add_by_code(crossed.reshape(-1, width), labels * np.int64(count) + code, rows * ones[:, None])
         for (one, other), paired in self.paired.items():
             _, first, second = paired.shape
-            at = (labels * np.int64(first) + codes[one]) * second + codes[other]
-            np.add.at(paired.reshape(-1), at, ones * ones)
+            place = (labels * np.int64(first) + codes[one]) * second + codes[other]
+            np.add.at(paired.reshape(-1), place, ones * ones)
 
     def widen(self, count: int) -> None:
         """More columns before the last, and equal to it so far."""
@@ -138,10 +138,10 @@ class RowProducts:
         out[:, to[:, None], to] = self.plain[:, kept[:, None], kept]
         ones = layout.held - 1
         for (start, count), crossed in zip(layout.coded, self.crossed, strict=True):
-            own = np.arange(start, start + count)
-            out[:, own, own] = crossed[:, :, ones]
-            out[:, own[:, None], to] = crossed[:, :, kept]
-            out[:, to[:, None], own] = out[:, own[:, None], to].transpose(0, 2, 1)
+            block = np.arange(start, start + count)
+            out[:, block, block] = crossed[:, :, ones]
+            out[:, block[:, None], to] = crossed[:, :, kept]
+            out[:, to[:, None], block] = out[:, block[:, None], to].transpose(0, 2, 1)
         for (one, other), paired in self.paired.items():
             (first, rows), (second, columns) = layout.coded[one], layout.coded[other]
             out[:, first : first + rows, second : second + columns] = paired
@@ -173,20 +173,20 @@ def add_products(product: Floats, rows: Floats, labels: Ints) -> None:
         return
     rows = rows[np.argsort(labels, kind="stable")]
     end = 0
-    for at, count in enumerate(np.bincount(labels, minlength=len(product)).tolist()):
+    for label, count in enumerate(np.bincount(labels, minlength=len(product)).tolist()):
         start, end = end, end + count
         if count:
-            product[at] += rows[start:end].T @ rows[start:end]
+            product[label] += rows[start:end].T @ rows[start:end]
 
 
 def lift(out: Floats, columns: list[Floats], gaps: Sequence[int]) -> None:
     """Fill ``out`` with a line for each column, 0 where it is NaN, one for the presence of each with gaps, and ones."""
     width = len(columns)
-    for at, column in enumerate(columns):
-        out[at] = column
-    for line, at in enumerate(gaps, start=width):
-        np.equal(out[at], out[at], out=out[line])
-        np.copyto(out[at], 0.0, where=out[line] == 0.0)
+    for index, column in enumerate(columns):
+        out[index] = column
+    for line, index in enumerate(gaps, start=width):
+        np.equal(out[index], out[index], out=out[line])
+        np.copyto(out[index], 0.0, where=out[line] == 0.0)
     out[-1] = 1.0
 
 

@@ -32,7 +32,7 @@ def in_parallel(work: Callable[[int], Result], times: int, advance: Callable[[in
     limited = _limited(work, workers)
     out: dict[int, Result] = {}
     with ThreadPoolExecutor(workers) as pool:
-        waiting = {pool.submit(limited, at): at for at in range(times)}
+        waiting = {pool.submit(limited, index): index for index in range(times)}
         try:
             for future in as_completed(waiting):
                 out[waiting[future]] = future.result()
@@ -40,7 +40,7 @@ def in_parallel(work: Callable[[int], Result], times: int, advance: Callable[[in
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [out[at] for at in range(times)]
+    return [out[index] for index in range(times)]
 
 
 def in_turn(work: Callable[[Given], Result], items: Iterable[Given]) -> Iterator[Result]:

@@ -31,11 +31,11 @@ class Persons:
 
     def rows(self, table: exp.Expr, codes: list[exp.Expr], values: list[exp.Expr]) -> exp.Expr:
         """The table without further rows of a person."""
-        names = [f"radocraft_mixed_{at}" for at in range(len(codes) + len(values))]
+        names = [f"radocraft_mixed_{index}" for index in range(len(codes) + len(values))]
         numbers: list[exp.Expr] = [exp.cast(code.copy(), "DOUBLE") for code in codes]
         numbers += [gridded(value.copy(), steps) for value, steps in zip(values, self.bounding.steps, strict=True)]
         known = exp.select(exp.Star(), *(number.as_(name) for number, name in zip(numbers, names, strict=True)))
-        lot = total([times(exp.column(name), double(_factor(at))) for at, name in enumerate(names)])
+        lot = total([times(exp.column(name), double(_factor(index))) for index, name in enumerate(names)])
         turns = exp.cast(exp.func("FLOOR", exp.Div(this=lot.copy(), expression=double(_PRIME))), "DOUBLE")
         mixed = exp.Sub(this=lot, expression=times(turns, double(_PRIME)))
         order = [exp.Ordered(this=key) for key in (mixed, *map(exp.column, names))]
@@ -50,5 +50,5 @@ class Persons:
         return exp.select(exp.Star()).from_(placed.subquery("radocraft_placed")).where(few).subquery("radocraft_few")
 
 
-def _factor(at: int) -> int:
-    return pow(_ROOT, at + 1, _PRIME)
+def _factor(index: int) -> int:
+    return pow(_ROOT, index + 1, _PRIME)

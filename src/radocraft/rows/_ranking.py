@@ -57,11 +57,11 @@ class Ranking:
         Rows of equal score are ranked by their values: such as are still equal have the
         same sums, whichever comes first.
         """
-        named = [value.copy().as_(f"{SCORE}_{at}") for at, value in enumerate(values)]
+        named = [value.copy().as_(f"{SCORE}_{index}") for index, value in enumerate(values)]
         scored = exp.select(exp.Star(), self._number(codes).as_(GROUP), self._score(values).as_(SCORE), *named)
         counts = [(number, count) for number, count in zip(self._numbers(), self.positives.tolist(), strict=True)]
         falling = [exp.Ordered(this=exp.column(SCORE, "scored"), desc=True)]
-        ties = [exp.Ordered(this=exp.column(f"{SCORE}_{at}", "scored")) for at in range(len(values))]
+        ties = [exp.Ordered(this=exp.column(f"{SCORE}_{index}", "scored")) for index in range(len(values))]
         rank = exp.Window(
             this=exp.RowNumber(),
             partition_by=[exp.column(GROUP, "scored")],
@@ -87,8 +87,8 @@ class Ranking:
 
     def _numbers(self) -> list[int]:
         out = np.zeros(len(self.codes), dtype=np.int64)
-        for at, size in enumerate(self._sizes):
-            out = out * size + self.codes[:, at]
+        for index, size in enumerate(self._sizes):
+            out = out * size + self.codes[:, index]
         return [int(number) for number in out]
 
     def _score(self, values: list[exp.Expr]) -> exp.Expr:

@@ -84,13 +84,13 @@ def mean_and_deviation(values: Floats) -> tuple[Floats, Floats]:
 def ask_sample(source: Source, reader: Reader, columns: tuple[Column, ...]) -> Floats:
     """The values of a sample, NaN where missing; of truth values and categories none is needed, all is agreed."""
     held = reader.contract.summed(reader.peer)
-    asked = [at for at, c in enumerate(columns) if not isinstance(held[c.feature], Boolean | Categorical)]
+    asked = [index for index, c in enumerate(columns) if not isinstance(held[c.feature], Boolean | Categorical)]
     if not asked:
         return np.full((0, len(columns)), np.nan)
     values = reader.summed()
     rows = reader.rows(source.sample(_SAMPLE).subquery("peer_sample"))
-    table = source.table(exp.select(*(values[at].as_(f"value_{at}") for at in asked)).from_(rows))
+    table = source.table(exp.select(*(values[index].as_(f"value_{index}") for index in asked)).from_(rows))
     sample = np.full((table.num_rows, len(columns)), np.nan)
-    for at in asked:
-        sample[:, at] = table.column(f"value_{at}").to_numpy()
+    for index in asked:
+        sample[:, index] = table.column(f"value_{index}").to_numpy()
     return sample

@@ -57,8 +57,8 @@ def stream_totals(
     """The totals from one stream of rows; without products there are no moments."""
     reader = replace(reader, kinds=hopeful_kinds(reader))
     grid, layout = Grid(reader), reader.layout
-    named = [value.as_(f"value_{at}") for at, value in enumerate(shift.values(reader))]
-    coded = [code.as_(f"category_{at}") for at, code in enumerate(reader.codes())]
+    named = [value.as_(f"value_{index}") for index, value in enumerate(shift.values(reader))]
+    coded = [code.as_(f"category_{index}") for index, code in enumerate(reader.codes())]
     statement = exp.select(grid.numbers()[0].as_("place"), *named, *coded).from_(reader.rows(ROWS))
     adders = max(1, min(source.threads, source.room // sums_size(reader)))
     matrices = grid.matrices() if products else None
@@ -87,11 +87,11 @@ def stream_totals(
 def nan_means_missing(reader: Reader) -> frozenset[int]:
     """Which numbers may be NaN for a missing value that was not asked for; in others it comes of an infinity."""
     columns = summed_columns(reader.contract, reader.peer)
-    own = reader.contract.summed(reader.peer)
+    summed = reader.contract.summed(reader.peer)
     return frozenset(
-        at
-        for at, column in enumerate(columns[at] for at in reader.layout.plain)
-        if own[column.feature].kind == "numeric" and reader.kind(column.feature) == "never-nan"
+        index
+        for index, column in enumerate(columns[index] for index in reader.layout.plain)
+        if summed[column.feature].kind == "numeric" and reader.kind(column.feature) == "never-nan"
     )
 
 
@@ -175,7 +175,7 @@ class Running:
     @property
     def _gaps(self) -> list[int]:
         """The columns with gaps."""
-        return [self._layout.plain[at] for at in self.gaps]
+        return [self._layout.plain[gap] for gap in self.gaps]
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose first column is a row's place."""
@@ -188,9 +188,9 @@ class Running:
                 rows = slice(start, start + _ROWS)
                 some = [column[rows] for column in columns]
                 odd |= self._add_rows(place[rows], some, [code[rows] for code in codes])
-        for at in odd:
-            known = np.isnan(columns[at]).sum() if at in self._hopeful else batch.column(at + 1).null_count
-            self.infinite |= bool(np.isfinite(columns[at]).sum() + known < len(place))
+        for index in odd:
+            known = np.isnan(columns[index]).sum() if index in self._hopeful else batch.column(index + 1).null_count
+            self.infinite |= bool(np.isfinite(columns[index]).sum() + known < len(place))
 
     def _add_rows(self, place: Ints, columns: list[Floats], codes: list[Ints]) -> set[int]:
         """Add a few rows; with bounds, tell in which columns some value is no number."""
@@ -208,15 +208,15 @@ class Running:
             self.products.add(lifted, self._matrices[place % len(self._matrices)], codes)
         add_by_place(self.sums, place, lifted)
         for sums, code in zip(self.categories, codes, strict=True):
-            at = place.astype(np.int64) * sums.shape[1] + code
-            np.add.at(sums.reshape(-1), at, lifted[:, self._layout.held - 1])
+            where = place.astype(np.int64) * sums.shape[1] + code
+            np.add.at(sums.reshape(-1), where, lifted[:, self._layout.held - 1])
         return odd
 
     def join(self, other: Running) -> Running:
         """The sums over the rows of both."""
         if self.gaps != other.gaps:
-            other._widen([at for at in self.gaps if at not in other.gaps])
-            self._widen([at for at in other.gaps if at not in self.gaps])
+            other._widen([gap for gap in self.gaps if gap not in other.gaps])
+            self._widen([gap for gap in other.gaps if gap not in self.gaps])
             other._order(self.gaps)
         with np.errstate(over="ignore", invalid="ignore"):
             self.sums += other.sums
@@ -234,8 +234,8 @@ class Running:
             return rows, kept[:, : layout.width], present
         sums = np.empty((len(places), layout.width))
         sums[:, layout.plain] = kept[:, : len(layout.plain)]
-        for (start, count), own in zip(layout.coded, self.categories, strict=True):
-            sums[:, start : start + count] = own[places]
+        for (start, count), matrix in zip(layout.coded, self.categories, strict=True):
+            sums[:, start : start + count] = matrix[places]
         return rows, sums, present
 
     def _keep(self, places: Ints) -> Floats:
@@ -249,7 +249,7 @@ class Running:
     def _order(self, gaps: tuple[int, ...]) -> None:
         """Put the presence of columns with gaps into this order."""
         held = self._layout.held
-        order = [*range(held), *(held + self.gaps.index(at) for at in gaps), -1]
+        order = [*range(held), *(held + self.gaps.index(gap) for gap in gaps), -1]
         self.sums, self.gaps = self.sums[:, order], gaps
         self.products.order(order)
 
@@ -283,4 +283,4 @@ def add_by_place(sums: Floats, place: Ints, rows: Floats) -> None:
 def new_gaps(sums: Floats, columns: list[Floats], gaps: tuple[int, ...]) -> list[int]:
     """Columns not known to have gaps whose sum is NaN because a value is, not because infinities cancelled."""
     wrong: list[int] = np.flatnonzero(np.isnan(sums[: len(columns)])).tolist()
-    return [at for at in wrong if at not in gaps and np.isnan(columns[at]).any()]
+    return [index for index in wrong if index not in gaps and np.isnan(columns[index]).any()]

@@ -73,7 +73,7 @@ def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, Re
     for careful in (False, True) if shift.bounding is None else (True,):
         now = reader if careful else replace(reader, kinds=hopeful_kinds(reader))
         plain = reader.layout.plain
-        gaps = [at for at in plain if careful or at in shift.gaps] if shift.bounding is None else []
+        gaps = [index for index in plain if careful or index in shift.gaps] if shift.bounding is None else []
         table = source.table(block_statement(source, now, shift, gaps))
         sums = _matrix(table, "sum_", range(width)) + 0.0  # which makes 0 of -0
         if np.isfinite(sums).all() and not np.any(_column(table, "missing")):
@@ -136,14 +136,14 @@ def block_statement(source: Source, reader: Reader, shift: Shift, gaps: list[int
     rows that miss one of them.
     """
     layout = reader.layout
-    places = [number.as_(f"place_{at}") for at, number in enumerate(Grid(reader).numbers())]
+    places = [number.as_(f"place_{index}") for index, number in enumerate(Grid(reader).numbers())]
     totals = [exp.func("COUNT", exp.Star()).as_("rows")]
     values = dict(enumerate(columns_of(layout)))
-    for at, value in values.items():
-        own = exp.Anonymous(this=source.sum_function, expressions=[value])
-        totals.append(exp.func("COALESCE", own, double(0)).as_(f"sum_{at}"))
-    totals += [exp.func("COUNT", values[at].copy()).as_(f"present_{at}") for at in gaps]
-    lacking = [values[at].copy().is_(exp.null()) for at in layout.plain if at not in gaps]
+    for index, value in values.items():
+        total = exp.Anonymous(this=source.sum_function, expressions=[value])
+        totals.append(exp.func("COALESCE", total, double(0)).as_(f"sum_{index}"))
+    totals += [exp.func("COUNT", values[index].copy()).as_(f"present_{index}") for index in gaps]
+    lacking = [values[index].copy().is_(exp.null()) for index in layout.plain if index not in gaps]
     case = exp.Case().when(_any(lacking), whole(1)) if lacking else exp.null()
     totals.append(exp.func("COUNT", case).as_("missing"))
     if shift.bounding is not None:
@@ -171,7 +171,7 @@ def value_statement(reader: Reader, shift: Shift, more: list[exp.Expr], *, endle
     if shift.bounding is None:
         ones = [double(1)] * bool(codes)
         return exp.select(*_named("value", [*values, *ones]), *codes, *more, copy=False).from_(rows, copy=False)
-    names = [one.alias for one in (*codes, *more)] + ["infinite"] * endless
+    names = [each.alias for each in (*codes, *more)] + ["infinite"] * endless
     query = exp.select(*_named("raw", values), *codes, *more, copy=False).from_(rows, copy=False)
     for step in _bounded(shift.bounding.of(reader.layout.plain), len(codes), names, endless=endless):
         query = step.from_(query.subquery("bounded", copy=False), copy=False)
@@ -180,25 +180,25 @@ def value_statement(reader: Reader, shift: Shift, more: list[exp.Expr], *, endle
 
 def _bounded(bounding: Bounding, categories: int, names: list[str], *, endless: bool) -> list[exp.Select]:
     """From raw values to bounded ones: onto the grid; the sum of squares; and no longer than the norm."""
-    raw = [exp.column(f"raw_{at}") for at in range(bounding.width)]
+    raw = [exp.column(f"raw_{index}") for index in range(bounding.width)]
     onto = [gridded(value, steps) for value, steps in zip(raw, bounding.steps, strict=True)]
     onto += [double(bounding.one)] * bool(categories)
-    held = [exp.column(f"held_{at}") for at in range(len(onto))]
+    clipped = [exp.column(f"held_{index}") for index in range(len(onto))]
     wrong = exp.Case().when(_any([infinite(value) for value in raw]), whole(1)) if raw else exp.null()
     flag = [wrong.as_("infinite")] * endless
     kept = names[:-1] if endless else names
     beside = [double((categories - 1) * bounding.one**2)] * (categories > 1)
-    squares = total([*(times(value, value) for value in held), *beside])
-    short = [shortened(value, exp.column("squares"), bounding) for value in held]
+    squares = total([*(times(value, value) for value in clipped), *beside])
+    short = [shortened(value, exp.column("squares"), bounding) for value in clipped]
     return [
         exp.select(*_named("held", onto), *kept, *flag, copy=False),
-        exp.select(*(value.copy() for value in held), *names, squares.as_("squares"), copy=False),
+        exp.select(*(value.copy() for value in clipped), *names, squares.as_("squares"), copy=False),
         exp.select(*_named("value", short), *names, copy=False),
     ]
 
 
 def _named(name: str, values: list[exp.Expr]) -> list[exp.Expr]:
-    return [value.as_(f"{name}_{at}") for at, value in enumerate(values)]
+    return [value.as_(f"{name}_{index}") for index, value in enumerate(values)]
 
 
 def _ask_moments(
@@ -224,5 +224,5 @@ def _column(table: pa.Table, name: str) -> Ints:
 
 
 def _matrix(table: pa.Table, prefix: str, columns: Iterable[int]) -> Floats:
-    found = [table.column(f"{prefix}{at}").to_numpy() for at in columns]
-    return np.column_stack(found).astype(np.float64) if found else np.empty((table.num_rows, 0))
+    columns_read = [table.column(f"{prefix}{index}").to_numpy() for index in columns]
+    return np.column_stack(columns_read).astype(np.float64) if columns_read else np.empty((table.num_rows, 0))

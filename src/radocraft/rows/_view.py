@@ -52,14 +52,14 @@ class View:
         for peer in peers:
             reader = _reader(contract, peer, kinds, (constants or {}).get(peer, {}))
             wanted = {name: contract.column_of(peer, name) for name in contract.own_columns(peer)}
-            found = [name for name in wanted if reader.contract.column_of(peer, name) in kinds]
+            present = [name for name in wanted if reader.contract.column_of(peer, name) in kinds]
             others = {name for other in peers if other != peer for name in contract.own_columns(other)}
-            if not {*found} & ({*wanted} - others or {*wanted}):
+            if not {*present} & ({*wanted} - others or {*wanted}):
                 continue  # at most columns that another peer holds too
-            if len(found) < len(wanted):
+            if len(present) < len(wanted):
                 raise MissingColumn(
                     f"'{source.name}' has some columns of '{peer}' but lacks "
-                    f"{listed([own for name, own in wanted.items() if name not in found])}. "
+                    f"{listed([names for name, names in wanted.items() if name not in present])}. "
                     f"Add them, or leave all of '{peer}' out to have it filled in from block means."
                 )
             readers[peer] = reader
@@ -74,8 +74,8 @@ class View:
             owners |= {c.name: peer for c in private_columns(contract, peer) if c.name not in owners}
         rules: dict[str, ColumnRule] = {}
         for reader in (shared, *readers.values()):
-            own = reader.contract.peers[reader.peer].columns.values()
-            rules = rules_of(source, reader.contract, reader.peer, own) | rules
+            names = reader.contract.peers[reader.peer].columns.values()
+            rules = rules_of(source, reader.contract, reader.peer, names) | rules
         source = with_rules(source, rules)
         kinds = source.kinds()
         readers = {peer: replace(reader, kinds=kinds) for peer, reader in readers.items()}
@@ -88,7 +88,7 @@ class View:
 
     def query(self, keep: tuple[str, ...] = ()) -> exp.Select:
         """Codes, raw values of every peer that is there, whether a cell cannot be read, and columns to keep."""
-        columns = [self.shared.code(s).as_(f"code_{at}") for at, s in enumerate(self.shared.contract.shared)]
+        columns = [self.shared.code(s).as_(f"code_{index}") for index, s in enumerate(self.shared.contract.shared)]
         numbers, codes = [], []
         for peer, name in self._owned:
             reader = self.readers[peer]
@@ -97,15 +97,15 @@ class View:
                 codes.append(exp.column(reader.coded(name), quoted=True))
             else:
                 numbers += reader.values(name, feature)
-        columns += [value.as_(f"value_{at}") for at, value in enumerate(numbers)]
-        columns += [code.as_(f"category_{at}") for at, code in enumerate(codes)]
+        columns += [value.as_(f"value_{index}") for index, value in enumerate(numbers)]
+        columns += [code.as_(f"category_{index}") for index, code in enumerate(codes)]
         misread = [condition for reader in self.all if (condition := reader.misread()) is not None]
         columns.append(exp.or_(exp.false(), *misread).as_("misread"))
         if unknown := [name for name in keep if name not in self.shared.kinds]:
             raise MissingColumn(
                 f"There is no column {listed(unknown)} to keep. There are {listed(list(self.shared.kinds))}."
             )
-        columns += [as_it_is(self.source, name).as_(f"keep_{at}") for at, name in enumerate(keep)]
+        columns += [as_it_is(self.source, name).as_(f"keep_{index}") for index, name in enumerate(keep)]
         relation: exp.Expr = ROWS
         for reader in self.readers.values():
             relation = reader.rows(relation)
@@ -126,7 +126,7 @@ class View:
     def codes(self, batch: pa.RecordBatch) -> Ints:
         """The batch's signatures."""
         width = len(self.shared.contract.shared)
-        return dense(batch.select([f"code_{at}" for at in range(width)])).astype(np.int64)
+        return dense(batch.select([f"code_{index}" for index in range(width)])).astype(np.int64)
 
     @cached_property
     def _owned(self) -> dict[tuple[str, str], int]:
@@ -146,7 +146,7 @@ class View:
 
     def numbers(self, batch: pa.RecordBatch) -> Floats:
         """Those of the batch's raw private values that are numbers of their own, NaN where missing."""
-        return dense(batch.select([f"value_{at}" for at in range(len(self.layout.plain))]))
+        return dense(batch.select([f"value_{index}" for index in range(len(self.layout.plain))]))
 
     def values(self, batch: pa.RecordBatch) -> Floats:
         """The batch's raw private values, peer after peer, NaN where missing."""
@@ -161,12 +161,12 @@ class View:
         plain = self.layout.plain
         total = np.nan_to_num(self.numbers(batch) - centre[plain], nan=0.0) @ weights[plain]
         for (start, count), code in zip(self.layout.coded, self._categories(batch), strict=True):
-            own = slice(start, start + count)
-            total += (weights[own] - centre[own] @ weights[own])[code]
+            block = slice(start, start + count)
+            total += (weights[block] - centre[block] @ weights[block])[code]
         return np.asarray(total)
 
     def _categories(self, batch: pa.RecordBatch) -> list[Ints]:
-        codes = [batch.column(f"category_{at}") for at in range(len(self.layout.coded))]
+        codes = [batch.column(f"category_{index}") for index in range(len(self.layout.coded))]
         return [code.to_numpy(zero_copy_only=False).astype(np.int64) for code in codes]
 
     def batches(

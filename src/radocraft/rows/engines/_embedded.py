@@ -195,9 +195,9 @@ def _from_connection(data: duckdb.DuckDBPyConnection, table: str) -> DuckDBSourc
 
 def _without_statistics(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
     """The relation as one whose numbers the engine knows nothing about; see `_SETTINGS` for why, which are not ours."""
-    found = connection.sql(f"SELECT * FROM {relation}")
-    names = [exp.to_identifier(name, quoted=True).sql("duckdb") for name in found.columns]
-    numbers = [name for name, kind in zip(names, found.types, strict=True) if str(kind) in ("FLOAT", "DOUBLE")]
+    table = connection.sql(f"SELECT * FROM {relation}")
+    names = [exp.to_identifier(name, quoted=True).sql("duckdb") for name in table.columns]
+    numbers = [name for name, kind in zip(names, table.types, strict=True) if str(kind) in ("FLOAT", "DOUBLE")]
     hidden = ", ".join(f"TRY({name}) AS {name}" for name in numbers)
     return f"(SELECT * REPLACE ({hidden}) FROM {relation})" if numbers else relation
 

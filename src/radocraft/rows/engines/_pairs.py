@@ -28,8 +28,8 @@ def count(width: int, gaps: Sequence[int]) -> int:
 def columns_of(layout: RowLayout) -> list[exp.Expr]:
     """Every column to be summed, made of what a layout holds of a row."""
     out: list[exp.Expr] = [exp.null()] * layout.width
-    for place, at in enumerate(layout.plain):
-        out[at] = exp.column(f"value_{place}")
+    for place, column in enumerate(layout.plain):
+        out[column] = exp.column(f"value_{place}")
     for number, (start, count) in enumerate(layout.coded):
         for code in range(count):
             same = exp.EQ(this=exp.column(f"category_{number}"), expression=whole(code))
@@ -45,7 +45,7 @@ def statement(values: exp.Select, layout: RowLayout, gaps: Sequence[int]) -> exp
     """
     width = layout.width
     if layout.coded:
-        named = [column.as_(f"value_{at}") for at, column in enumerate(columns_of(layout))]
+        named = [column.as_(f"value_{index}") for index, column in enumerate(columns_of(layout))]
         values = exp.select(*named, "label").from_(values.subquery("held"))
     sums = [
         _sum(left, right, width, gaps).as_(f"pair_{left}_{right}", copy=False) for left, right in _pairs(width, gaps)
@@ -59,10 +59,10 @@ def moments(answer: pa.Table, width: int, gaps: Sequence[int], labels: int) -> F
     size = width + len(gaps) + 1
     product = np.zeros((labels, size, size))
     for row in answer.to_pylist():
-        own = product[int(row["label"])]
-        own[-1, -1] = row["rows"]
+        matrix = product[int(row["label"])]
+        matrix[-1, -1] = row["rows"]
         for left, right in _pairs(width, gaps):
-            own[left, right] = own[right, left] = row[f"pair_{left}_{right}"] or 0.0
+            matrix[left, right] = matrix[right, left] = row[f"pair_{left}_{right}"] or 0.0
     return with_present(product, width, gaps)
 
 
@@ -70,18 +70,18 @@ def _pairs(width: int, gaps: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Coordinates are the values, then presence of each column with gaps, then the constant."""
     constant = width + len(gaps)
     yield from combinations_with_replacement(range(width), 2)
-    yield from ((at, width + gap) for at in range(width) for gap in range(len(gaps)))
+    yield from ((index, width + gap) for index in range(width) for gap in range(len(gaps)))
     yield from combinations(range(width, constant), 2)
     yield from ((width + gap, width + gap) for gap in range(len(gaps)))
-    yield from ((at, constant) for at in range(constant))
+    yield from ((index, constant) for index in range(constant))
 
 
 def _sum(left: int, right: int, width: int, gaps: Sequence[int]) -> exp.Expr:
-    def value(at: int) -> exp.Expr:
-        return exp.column(f"value_{at}")
+    def value(index: int) -> exp.Expr:
+        return exp.column(f"value_{index}")
 
-    def held(at: int) -> exp.Expr:
-        return exp.Not(this=value(gaps[at - width]).is_(exp.null()))
+    def held(index: int) -> exp.Expr:
+        return exp.Not(this=value(gaps[index - width]).is_(exp.null()))
 
     if right < width:
         return exp.func("SUM", exp.Mul(this=value(left), expression=value(right)))

@@ -115,14 +115,14 @@ def from_postgres(address: str, table: str | None, settings: Settings) -> Postgr
         for statement in begin:
             cursor.execute(statement)
         cursor.execute(_COLUMNS, (relation.sql("postgres"),))
-        found = cursor.fetch_arrow_table().to_pylist()
-    if not found:
+        columns = cursor.fetch_arrow_table().to_pylist()
+    if not columns:
         connection.close()
         raise DataError(
             f"There is no table '{table}' in the database, or it has no columns. Check the spelling and the schema; "
             "names with capitals need double quotes."
         )
-    kinds = {column["name"]: _kind(column["type_kind"], column["type_name"]) for column in found}
+    kinds = {column["name"]: _kind(column["type_kind"], column["type_name"]) for column in columns}
     source = PostgresSource(table, relation, connection, kinds, begin)
     weakref.finalize(source, connection.close)
     return source
