@@ -1,4 +1,4 @@
-"""The whole road: two tables, two parts, one model, and how good it is on people nobody trained on."""
+"""From two tables to a model: two parts, one model, and its error on new people."""
 
 import radocraft as rc
 from radocraft.demo import example_people

@@ -1,4 +1,4 @@
-"""A peer's own rules: a policy file, a release that waits, a person who decides, and the ledger that remembers."""
+"""A peer's own rules: a policy file, a pending release, a person who decides, and the ledger."""
 
 from pathlib import Path
 

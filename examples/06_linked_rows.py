@@ -9,7 +9,7 @@ parts = [rc.share(table, contract, peer) for peer, table in tables.items()]
 blind = rc.learn(parts, contract)
 seeing = rc.learn(parts, contract, linked=example_people(400, seed=5))
 
-held = seeing.validation
-assert held is not None
+validation = seeing.validation
+assert validation is not None
 print(f"without linked rows: expected error {blind.estimate.error:.1%}")
-print(f"with {held.rows} of them: measured error {held.error:.1%}; they chose {seeing.settings}")
+print(f"with {validation.rows} of them: measured error {validation.error:.1%}; they chose {seeing.settings}")

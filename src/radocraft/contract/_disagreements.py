@@ -50,7 +50,7 @@ def _odd_holders(contract: Contract) -> list[Mistake]:
 
 
 def _odd_folds(contract: Contract, text: str) -> list[Mistake]:
-    """Values that are told apart by capitals alone do not go with a column that is folded."""
+    """A folded column cannot have values that differ only in capitals."""
     agreed = {shared.name: shared.categories or () for shared in contract.shared} | {
         contract.label.column: contract.label.values
     }
@@ -60,7 +60,7 @@ def _odd_folds(contract: Contract, text: str) -> list[Mistake]:
         for name, values in (agreed | categories).items():
             if len({*contract.as_read(peer, name, values)}) < len(values):
                 where = place(["peers", peer, "cleaning", contract.column_of(peer, name)], text)
-                problem = f"with `fold`, values of '{name}' are the same that the contract tells apart"
+                problem = f"`fold` makes values of '{name}' equal that are different in the contract"
                 mistakes.append(Mistake(where, problem, "take `fold` out, or agree on fewer values"))
     return mistakes
 

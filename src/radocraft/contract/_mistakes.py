@@ -211,7 +211,7 @@ def dotted(path: list[int | str]) -> str:
 
 
 def line_of(path: list[int | str], text: str) -> int | None:
-    """The line where the deepest part of ``path`` that is written out begins, if it can be told."""
+    """The line where the deepest part of ``path`` that is written out begins, if that is clear."""
     section: list[int | str] = []
     tables: dict[tuple[int | str, ...], int] = {}
     depth, last = 0, None

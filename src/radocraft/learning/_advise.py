@@ -149,9 +149,9 @@ def best_order(advices: list[Advice]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> def told(loss, *keys):
+    >>> def advice(loss, *keys):
     ...     return Advice(keys, blocks=1, smallest=1, typical=1, loss=loss, error=0.0)
-    >>> best_order([told(0.50, "region", "age"), told(0.51, "age"), told(0.55, "region"), told(0.60)])
+    >>> best_order([advice(0.50, "region", "age"), advice(0.51, "age"), advice(0.55, "region"), advice(0.60)])
     ('age', 'region')
     """
     kept, order = max(advices, key=lambda advice: len(advice.keys)), []

@@ -7,7 +7,7 @@ For every pair of peers a G-test of the two rows of counts,
 once with blocks pooled by label, once by signature. Peers with the same people
 have equal counts and G near 0. Two samples of one population pass a p of 0.001
 once in a thousand times. Sums cannot repair a difference: a model learned from
-both speaks of a population with the blocks' weights, which is neither peer's own.
+both describes a population with the blocks' weights, which is neither peer's own.
 
 Noisy counts differ by their noise alone more than chance allows, so peers whose
 counts are noisy are not compared.

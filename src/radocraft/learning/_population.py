@@ -237,11 +237,11 @@ def tenths(predicted: Floats, rows: Floats, positive: Floats, *, above: float = 
     Examples
     --------
     >>> tenths(np.array([0.12, 0.18, 0.9]), np.array([0.3, 0.3, 0.4]), np.array([0.0, 0.12, 0.4]))[0]
-    Reliability(share=0.6, told=0.15, true=0.2)
+    Reliability(share=0.6, predicted=0.15, true=0.2)
     """
     place = np.minimum((_TENTHS * predicted).astype(int), _TENTHS - 1)
     share, sums, hits = (np.bincount(place, mass, _TENTHS) for mass in (rows, rows * predicted, positive))
     return tuple(
-        Reliability(share=float(share[at]), told=float(sums[at] / share[at]), true=float(hits[at] / share[at]))
+        Reliability(share=float(share[at]), predicted=float(sums[at] / share[at]), true=float(hits[at] / share[at]))
         for at in np.flatnonzero(share > above)
     )

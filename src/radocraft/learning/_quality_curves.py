@@ -29,19 +29,19 @@ def roc(log_odds: Floats, labels: Ints) -> tuple[tuple[float, ...], tuple[float,
 
 
 def reliability(log_odds: Floats, labels: Ints) -> tuple[Reliability, ...]:
-    """What is told and what is true, by tenths of the rows.
+    """Predicted and true shares, by tenths of the rows.
 
     Examples
     --------
     >>> one, other = reliability(np.array([0.0, 0.0]), np.array([0, 1]))
-    >>> one.share, one.told, (one.true, other.true)
+    >>> one.share, one.predicted, (one.true, other.true)
     (0.5, 0.5, (0.0, 1.0))
     """
     predicted, order = expit(log_odds), np.argsort(log_odds, kind="stable")
     tenths = [some for some in np.array_split(order, _BINS) if len(some)]
     return tuple(
         Reliability(
-            share=len(some) / len(order), told=float(predicted[some].mean()), true=float((labels[some] > 0).mean())
+            share=len(some) / len(order), predicted=float(predicted[some].mean()), true=float((labels[some] > 0).mean())
         )
         for some in tenths
     )

@@ -155,7 +155,7 @@ def judged(odds: Odds, negative: Spread, positive: Spread, kept: float) -> Estim
 
 
 def _reliability(odds: Odds, negative: Spread, positive: Spread) -> tuple[Reliability, ...]:
-    """What rows are told and what is so."""
+    """Predicted probabilities and true labels of rows."""
     edges = np.concatenate([negative[0][:-1] + negative[0][1:], positive[0][:-1] + positive[0][1:]])
     total = float(negative[1].sum() + positive[1].sum())
     rows = np.concatenate([negative[1], positive[1]]) / total

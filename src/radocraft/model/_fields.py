@@ -163,7 +163,7 @@ class Reliability(Record):
     """Rows to expect with a probability in one bin: their share of all, the predicted mean, the true mean."""
 
     share: float
-    told: float
+    predicted: float
     true: float
 
 

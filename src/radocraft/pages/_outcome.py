@@ -123,15 +123,15 @@ def _roc(model: Model) -> Element:
 def _reliability(model: Model) -> Element:
     positive = show(model.classes[1])
     bins = expected(model).reliability
-    points = tuple((each.told, each.true) for each in bins)
-    tips = tuple(f"predicted {each.told:.0%}, true {each.true:.0%}; {each.share:.1%} of rows" for each in bins)
+    points = tuple((each.predicted, each.true) for each in bins)
+    tips = tuple(f"predicted {each.predicted:.0%}, true {each.true:.0%}; {each.share:.1%} of rows" for each in bins)
     chart = line_chart(
         "Reliability: predicted probabilities against true shares",
         Axis.share("predicted probability"),
         Axis.share(""),
         [_CORNERS, Polyline(points, "main", dots=True, tips=tips)],
     )
-    rows = [(f"{each.told:.1%}", f"{each.true:.1%}", f"{each.share:.1%}") for each in bins]
+    rows = [(f"{each.predicted:.1%}", f"{each.true:.1%}", f"{each.share:.1%}") for each in bins]
     words = (
         f"Among rows with this predicted probability, how many are “{positive}”. On the line, probabilities are exact. "
         f"{_from_what(model, plain(float(model.settings.get('caution', 0.0))))}"

@@ -54,7 +54,7 @@ def _words(population: tuple[Seen, ...], noisy: list[str]) -> str:
 
 
 def _shown(model: Model) -> tuple[str, ...]:
-    """The labels of which shares are told: one of two, or the first few."""
+    """The labels whose shares are shown: one of two, or the first few."""
     names = model.contract.label.names if model.contract.label.codes != (0,) else ()
     return names[-1:] if len(names) == 2 else names[:_LABELS]
 

@@ -67,7 +67,7 @@ def variables(palette: Palette) -> str:
 
 
 def style() -> str:
-    """The rules every page begins with: light, dark where the reader's system is, or as the page was told."""
+    """The rules every page begins with: light, or dark if the reader's system or the reader says so."""
     families = ", ".join(f'"{name}"' for name in FONTS)
     fixed = ", ".join(f'"{name}"' for name in FIXED_FONTS)
     return "\n".join(

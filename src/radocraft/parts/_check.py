@@ -4,7 +4,7 @@
 field is of its kind; here the numbers must fit the contract and one another: known
 codes and labels, each cell once, sums within what bounding allows, counts that
 agree, and moments that some rows could have. Where there is noise, six of its
-standard deviations are allowed for. A lie that real rows could have told passes
+standard deviations are allowed for. False numbers that real rows could have produced pass
 all of this: whether a peer's table is true, no check of a file can know.
 
 That moments and sums fit is one inequality. With Q a label's second moments and

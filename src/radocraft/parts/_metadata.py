@@ -210,8 +210,8 @@ def unpack_by_label(
     Examples
     --------
     >>> private, hidden = np.eye(2)[None], np.zeros((1, 1, 3))
-    >>> told = pack_by_label(private, hidden, {"any": np.array([0])})
-    >>> [matrix.shape for matrix in unpack_by_label(told, {"any": np.array([0])}, 2, 1)]
+    >>> packed = pack_by_label(private, hidden, {"any": np.array([0])})
+    >>> [matrix.shape for matrix in unpack_by_label(packed, {"any": np.array([0])}, 2, 1)]
     [(1, 2, 2), (1, 1, 3)]
     """
     if {*metadata["moments"]} != {*columns} or {*metadata["hidden"]} != {

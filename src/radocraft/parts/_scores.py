@@ -207,7 +207,7 @@ def check_scores(cells: ScoreCells) -> None:
 
 
 def _breadth(rows: Floats) -> float:
-    """Root of how many noisy counts a cell's rows may be the sum of: not told, so as many as cells, or 16."""
+    """Root of how many noisy counts a cell's rows may be the sum of: not stated, so as many as cells, or 16."""
     return math.sqrt(max(len(rows), 16))
 
 

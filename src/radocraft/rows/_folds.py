@@ -8,7 +8,7 @@ model of that fold has seen no row with such a lot, old or new.
 
 Rows that are equal in all features have one lot. That is right where they tell of one
 person: dealt into different folds they would give the person's label away. Where a
-table has few columns with few values, equal rows are many people, and are told apart by
+table has few columns with few values, equal rows are many people, and are distinguished by
 their number. With a column that says whose a row is, its value alone is the lot.
 """
 
@@ -134,7 +134,7 @@ def _cut(ranked: Lots, folds: int) -> Lots:
 def equal_rows_are_one(matrix: Floats, numbers: list[bool], lot: Lots) -> bool:
     """Whether rows with equal features are taken to tell of one person; see the module.
 
-    So it is where equal rows are few, or where some column of numbers tells rows apart
+    So it is where equal rows are few, or where some column of numbers distinguishes rows
     about as well as all columns together.
     """
     different = len(np.unique(lot))

@@ -72,7 +72,7 @@ class KeyReader:
         return cls(key, exp.column(column, quoted=True), reader.kinds[column], shared_secret)
 
     def expression(self) -> exp.Expr:
-        """What to ask the engine for: the number itself where it can be told by comparing, else the column."""
+        """What to ask the engine for: the number itself if the engine can compute it by comparing, else the column."""
         if self.key.categories is not None:
             return coded(self.raw, self.kind, self.key.categories)
         if self.key.edges is not None:

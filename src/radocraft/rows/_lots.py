@@ -35,7 +35,7 @@ class Lottery:
     repeated: Lots = field(default_factory=lambda: _OTHERS)
 
     def first(self, chunk: Chunk, classes: Ints) -> Lots:
-        """The lots of rows, before equal ones are told apart."""
+        """The lots of rows, before equal ones are distinguished."""
         lots_here = lots(chunk.matrix, self.seed)
         if self.by_group and chunk.groups is not None:
             return np.where(chunk.groups == 0, lots_here, chunk.groups)
@@ -51,7 +51,7 @@ class Lottery:
 
 @dataclass
 class Drawing:
-    """Lots for rows that come one chunk after the other: equal rows are counted, where they are told apart."""
+    """Lots for rows that come one chunk after the other: equal rows are counted, if they are to be distinguished."""
 
     lottery: Lottery
     seen: Ints = field(init=False)

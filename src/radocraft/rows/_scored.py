@@ -20,7 +20,7 @@ _LANES = 4
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """One entry per row; how rows are ordered tells nothing. These stay at the peer: the gate sums them.
+    """One entry per row; the order of rows means nothing. These stay at the peer: the gate sums them.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _narrow(numbers: Any) -> Any:
 
 
 def concatenate(pieces: list[ScoredRows]) -> ScoredRows:
-    """All pieces as one; the list is emptied, and each column let go once it is copied."""
+    """All pieces as one; the list is emptied, and each column is freed once it is copied."""
     columns: list[list[Any]] = [[getattr(piece, field.name) for piece in pieces] for field in fields(ScoredRows)]
     pieces.clear()
     return ScoredRows(*map(_emptied, columns))

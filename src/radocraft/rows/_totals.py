@@ -65,7 +65,7 @@ def ask_blocks(source: Source, reader: Reader, shift: Shift) -> tuple[Totals, Re
     """The totals without moments, and the reader that proved right.
 
     Without bounds, columns are taken to be free of missing values if a sample was, and columns
-    of numbers to be free of NaN. The statement tells whether that is so: NaN makes
+    of numbers to be free of NaN. The statement shows whether that is so: NaN makes
     a sum NaN, and rows with a value missing unexpectedly are counted. If it is
     not, the table is read anew, asking every value.
     """

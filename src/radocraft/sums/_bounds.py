@@ -112,7 +112,7 @@ class Steps:
         factor = GRID / scale
         shift = 0.5 - centre * factor
         if math.floor(centre * factor + shift if math.isfinite(factor * centre) else 0.0):
-            shift = -centre * factor  # so far from 0 that half a step is no more told
+            shift = -centre * factor  # so far from 0 that half a step is lost in rounding
         low, high = centre - top / factor, centre + top / factor
         if not all(map(math.isfinite, (low * factor + shift, high * factor + shift, factor))):
             raise NotFinite(

@@ -1,6 +1,6 @@
 """Cells: block sums in the model's units, some of them rolled up.
 
-A tally speaks of exact blocks in raw units; cells are what a learner works
+A tally holds exact blocks in raw units; cells are what a learner works
 with. The code `ROLLED` (-1) stands for "any". Rolling up goes from the last
 shared feature of the contract to the first, so a cell is a prefix of a
 signature: the codes before the first "any" are known, those after it are not.
@@ -161,7 +161,7 @@ def of_label(contract: Contract, peer: str, labels: Ints) -> Ints:
 
 
 def assemble(contract: Contract, cells: Summed, private: Floats, hidden: Floats) -> Floats:
-    """Second moments of (private columns, shared columns, 1) by label, from all that a part tells.
+    """Second moments of (private columns, shared columns, 1) by label, from everything in a part.
 
     With s_c a cell's private sums, n_c its rows, e_c the encoding of its codes (0 where hidden)
     and h_c the sums of the shared columns whose code it hides, the blocks are, over the cells of a label,

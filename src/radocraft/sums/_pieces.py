@@ -3,7 +3,7 @@
 A tally remembers the pieces it was made of: files and data frames by their
 content, tables of a database by name, each with its range of rows if only some
 were read. The same content under another name is the same piece; a copy of the
-rows in another form is not, and cannot be told.
+rows in another form is not, and cannot be recognised.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows: their name for messages, what tells them from others, and their range if not all were read."""
+    """Some rows: their name for messages, what distinguishes them from others, and their range if not all were read."""
 
     name: str
     identity: str

@@ -56,7 +56,7 @@ def test_rules_that_make_no_sense_are_named_with_their_line(rule, problem):
 
 def test_values_told_apart_by_capitals_are_not_folded():
     text = CLEAN.replace('"North", "south"', '"North", "north"')
-    with pytest.raises(ContractError, match=r"peers.bank.cleaning.region .*the same that the contract tells apart"):
+    with pytest.raises(ContractError, match=r"peers.bank.cleaning.region .*equal that are different in the contract"):
         Contract.parse(text + "[peers.bank.cleaning]\nregion = { fold = true }")
 
 

@@ -108,7 +108,7 @@ def test_absent_peer_is_noted() -> None:
     _, tables = example_peers(rows=500)
     contract = Contract.parse(third)
     model = learn(parts_of(contract, tables), contract)
-    assert model.notes[0] == "learned without shop: no part of theirs was given"
+    assert model.notes[0] == "learned without shop: their part was not given"
 
 
 def test_probabilities_are_calibrated_where_the_score_is_normal() -> None:

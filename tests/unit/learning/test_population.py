@@ -54,9 +54,9 @@ def test_probabilities_are_reliable_where_scores_are_normal() -> None:
     bins = estimate(40_000).reliability
     assert sum(one.share for one in bins) == pytest.approx(1.0, abs=0.001)
     assert len(bins) == 10
-    assert [one.told for one in bins] == sorted(one.told for one in bins)
+    assert [one.predicted for one in bins] == sorted(one.predicted for one in bins)
     for one in bins:
-        assert one.true == pytest.approx(one.told, abs=0.01)
+        assert one.true == pytest.approx(one.predicted, abs=0.01)
 
 
 def test_a_cautious_fit_is_less_sure_of_the_same_classes() -> None:
@@ -73,7 +73,7 @@ def test_a_cautious_fit_is_less_sure_of_the_same_classes() -> None:
 
 def test_what_a_cautious_fit_tells_is_so_at_its_caution() -> None:
     for one in estimate(40_000, caution=0.5).reliability:
-        assert one.true == pytest.approx(one.told, abs=0.01)
+        assert one.true == pytest.approx(one.predicted, abs=0.01)
 
 
 def test_more_caution_never_expects_less_error() -> None:

@@ -39,7 +39,7 @@ def test_it_says_what_the_model_holds(model: ScoreModel) -> None:
 def test_without_a_key_the_relation_is_assumed() -> None:
     keyless = scored_model(contract=CONTRACT.replace('key = [{ name = "born", day_of_year = true }]', ""))
     page = Reader(report(keyless))
-    assert "Assumed, since the contract has no key" in page.text
+    assert "Assumed, because the contract has no key" in page.text
 
 
 def test_of_few_rows_nothing_is_told(model: ScoreModel) -> None:

@@ -81,7 +81,7 @@ def reliability(probability: Floats, labels: Ints) -> list[list[float]]:
     [[0.5, 0.125, 0.5], [0.25, 0.8, 1.0], [0.25, 1.0, 1.0]]
     """
     rows = np.full(len(labels), 1.0 / len(labels))
-    return [[one.share, one.told, one.true] for one in tenths(probability, rows, rows * (labels > 0))]
+    return [[one.share, one.predicted, one.true] for one in tenths(probability, rows, rows * (labels > 0))]
 
 
 def calibration_error(bins: list[list[float]]) -> float:

@@ -74,7 +74,7 @@ class Source(Named, Protocol):
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """What tells these rows from others, for a tally to remember."""
+        """What distinguishes these rows from others, for a tally to remember."""
 
     def row_count(self) -> int:
         """How many rows there are, 0 where only reading them all would tell."""
