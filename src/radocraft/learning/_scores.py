@@ -104,7 +104,7 @@ def _remarks(merged: Merged, correlation: Correlation, head: Head, kind: HeadKin
     """What whoever uses the model should know."""
     names, contract = merged.names, merged.contract
     if absent := [peer for peer in contract.peers if peer not in names]:
-        yield f"learned without {', '.join(absent)}: no part of theirs was given"
+        yield f"learned without {', '.join(absent)}: their part was not given"
     if merged.total < FEWEST_ROWS:
         yield f"of about {merged.total:,.0f} rows nothing can be told of new ones: from {FEWEST_ROWS} on it is"
     if merged.total < _FEW and kind == "fitted":

@@ -36,13 +36,17 @@ def score_head(model: ScoreModel) -> Iterator[Child]:
     yield key_figures([*_key_figures(model.outlook), _bytes(model)])
 
 
-def _key_figures(told: ScoreOutlook | None) -> Iterator[tuple[str, str, str]]:
-    if told is None:
+def _key_figures(outlook: ScoreOutlook | None) -> Iterator[tuple[str, str, str]]:
+    if outlook is None:
         return
-    best = told.alone[told.best_peer]
-    yield "Error to expect", told.error.words(".1%"), f"always the likelier label: {told.base_rate:.1%}"
-    yield "AUC to expect", told.auc.words(".3f", best=1.0), f"best peer alone ({told.best_peer}): {best.auc.value:.3f}"
-    yield "Log loss to expect", told.log_loss.words(".3f"), f"best peer alone: {best.log_loss.value:.3f}"
+    best = outlook.alone[outlook.best_peer]
+    yield "Error to expect", outlook.error.words(".1%"), f"always the likelier label: {outlook.base_rate:.1%}"
+    yield (
+        "AUC to expect",
+        outlook.auc.words(".3f", best=1.0),
+        f"best peer alone ({outlook.best_peer}): {best.auc.value:.3f}",
+    )
+    yield "Log loss to expect", outlook.log_loss.words(".3f"), f"best peer alone: {best.log_loss.value:.3f}"
 
 
 def _bytes(model: ScoreModel) -> tuple[str, str, str]:
@@ -55,23 +59,23 @@ def score_sections(model: ScoreModel) -> list[Section]:
 
 
 def _quality(model: ScoreModel) -> Section:
-    if (told := model.outlook) is None:
+    if (outlook := model.outlook) is None:
         words = "Too few rows were seen to say what to expect on new ones."
         return Section("quality", "How good it is", [tag("p", words, class_="lead")])
-    charts = [_reliability(model, told), _roc(model, told) if told.false_positive_rate else None]
+    charts = [_reliability(model, outlook), _roc(model, outlook) if outlook.false_positive_rate else None]
     return Section(
         "quality",
         "How good it is",
         [
-            tag("p", told.worth, class_="lead"),
-            tag("p", told.sentence),
-            _intervals(model, told),
-            _losses(told),
+            tag("p", outlook.worth, class_="lead"),
+            tag("p", outlook.sentence),
+            _intervals(model, outlook),
+            _losses(outlook),
             tag("div", [chart for chart in charts if chart is not None], class_="pair"),
             tag(
                 "p",
-                "All of this is told from rows that could be: drawn so that each peer’s scores are spread as its part "
-                "says, and related as the section below says. No row was joined for it. How right such figures were on "
+                "All of this is computed from simulated rows: each peer’s scores are distributed as its part says, and "
+                "related as shown in the section below. No rows were joined for it. How right such figures were on "
                 "other tables is on radocraft’s page “Told and true” (docs/calibration.md).",
                 class_="muted small",
             ),
@@ -87,9 +91,13 @@ _PARTS = {
 }
 
 
-def _intervals(model: ScoreModel, told: ScoreOutlook) -> Element:
+def _intervals(model: ScoreModel, outlook: ScoreOutlook) -> Element:
     """From where to where, and why."""
-    names = ("Error", told.error, ".1%", 0.0), ("AUC", told.auc, ".3f", 1.0), ("Log loss", told.log_loss, ".3f", 0.0)
+    names = (
+        ("Error", outlook.error, ".1%", 0.0),
+        ("AUC", outlook.auc, ".3f", 1.0),
+        ("Log loss", outlook.log_loss, ".3f", 0.0),
+    )
     rows: list[tuple[Child, ...]] = [
         (name, tag("b", each.words(form, best=best)), *(f"± {each.parts[part]:{form}}" for part in _PARTS))
         for name, each, form, best in names
@@ -106,11 +114,11 @@ def _intervals(model: ScoreModel, told: ScoreOutlook) -> Element:
     )
 
 
-def _losses(told: ScoreOutlook) -> Element:
-    named: list[tuple[str, ExpectedQuality, str]] = [("This model", told, "up")]
-    named += [(f"{peer} alone", quality, "down") for peer, quality in told.alone.items()]
-    if len(told.without) > 2:
-        named += [(f"Without {peer}", quality, "down") for peer, quality in told.without.items()]
+def _losses(outlook: ScoreOutlook) -> Element:
+    named: list[tuple[str, ExpectedQuality, str]] = [("This model", outlook, "up")]
+    named += [(f"{peer} alone", quality, "down") for peer, quality in outlook.alone.items()]
+    if len(outlook.without) > 2:
+        named += [(f"Without {peer}", quality, "down") for peer, quality in outlook.without.items()]
     shown = [(name, q.error.value, q.auc.value, q.log_loss.value, kind) for name, q, kind in named]
     largest = max(loss for _, _, _, loss, _ in shown)
     rows = [
@@ -126,39 +134,39 @@ def _losses(told: ScoreOutlook) -> Element:
     )
 
 
-def _reliability(model: ScoreModel, told: ScoreOutlook) -> Element | None:
-    if not told.reliability:
+def _reliability(model: ScoreModel, outlook: ScoreOutlook) -> Element | None:
+    if not outlook.reliability:
         return None
     label = model.contract.label.names[-1]
-    points = tuple((one.told, one.true) for one in told.reliability)
-    tips = tuple(f"said {said:.0%}, true {true:.0%}" for said, true in points)
+    points = tuple((each.predicted, each.true) for each in outlook.reliability)
+    tips = tuple(f"predicted {predicted:.0%}, true {true:.0%}" for predicted, true in points)
     chart = line_chart(
-        "Reliability: probabilities said against shares that are true",
-        Axis.share("probability the model says"),
+        "Reliability: predicted probabilities against true shares",
+        Axis.share("predicted probability"),
         Axis.share(""),
         [_CORNERS, Polyline(points, "main", dots=True, tips=tips)],
     )
-    rows = [(f"{one.told:.1%}", f"{one.true:.1%}", f"{one.share:.0%}") for one in told.reliability]
+    rows = [(f"{each.predicted:.1%}", f"{each.true:.1%}", f"{each.share:.0%}") for each in outlook.reliability]
     words = (
-        f"By tenths of the rows: what was said, and how many are “{label}”. On the dashed line probabilities mean what "
-        "they say."
+        f"By tenths of the rows: the predicted probability, and how many are “{label}”. On the dashed line "
+        "probabilities are exact."
     )
-    return figure("Reliability", chart, words, table(("#said", "#true", "#share of rows"), rows))
+    return figure("Reliability", chart, words, table(("#predicted", "#true", "#share of rows"), rows))
 
 
-def _roc(model: ScoreModel, told: ScoreOutlook) -> Element:
+def _roc(model: ScoreModel, outlook: ScoreOutlook) -> Element:
     negative, positive = model.contract.label.names[0], model.contract.label.names[-1]
-    points = tuple(zip(told.false_positive_rate, told.true_positive_rate, strict=True))
+    points = tuple(zip(outlook.false_positive_rate, outlook.true_positive_rate, strict=True))
     tips = tuple(f"{y:.0%} of “{positive}” found at {x:.0%} of “{negative}” taken for it" for x, y in points)
     chart = line_chart(
-        f"ROC curve, area {told.auc.value:.3f}",
+        f"ROC curve, area {outlook.auc.value:.3f}",
         Axis.share(f"“{negative}” taken for “{positive}”"),
         Axis.share(""),
         [_CORNERS, Polyline(points, "main", tips=tips)],
     )
     words = f"How many “{positive}” are found (upwards) at the price of how many false alarms."
     rows = [(f"{x:.1%}", f"{y:.1%}") for x, y in points[::5]]
-    return figure(f"ROC, area {told.auc.value:.3f}", chart, words, table(("#false alarms", "#found"), rows))
+    return figure(f"ROC, area {outlook.auc.value:.3f}", chart, words, table(("#false alarms", "#found"), rows))
 
 
 def _peers(model: ScoreModel) -> Section:
@@ -209,11 +217,11 @@ def _relation(model: ScoreModel) -> Element | None:
                 (f"{model.peers[to]} – {first}", f"{value:.2f}", f"± {error:.2f}", plain_bar(max(value, 0.0), 1.0))
             )
     words = (
-        "Measured on sums by groups of a key that tells nothing about anybody: people of one group are the same people "
-        "at every peer, so their sums move together as the scores do."
+        "Measured on sums by groups of a key that says nothing about the label: a group consists of the same people "
+        "at every peer, so its sums vary together as the scores do."
         if relation.source == "linked groups"
-        else "Assumed, since the contract has no key: peers’ scores usually are somewhat related. A neutral key, such "
-        "as the day of birth, would measure it."
+        else "Assumed, because the contract has no key: peers’ scores are usually somewhat related. A neutral key, "
+        "such as the day of birth, would measure it."
     )
     return tag(
         "div",
@@ -238,9 +246,9 @@ def _left(model: ScoreModel) -> Section:
             tag("div", [_origin(origin) for origin in model.learned_from], class_="pair"),
             tag(
                 "p",
-                "An epsilon speaks of these sums, given the peer’s model. A row that the model was fitted on also "
-                "moved the scores of other rows, which no epsilon here counts; a model fitted earlier, on other rows, "
-                "has no such gap.",
+                "The epsilon covers these sums, given the peer’s model. A row that the model was fitted on also "
+                "moved the scores of other rows, which this epsilon does not count; a model fitted earlier, on other "
+                "rows, has no such gap.",
                 class_="small muted",
             ),
             _notes(model),
@@ -249,14 +257,14 @@ def _left(model: ScoreModel) -> Section:
 
 
 def _origin(origin: Origin) -> Element:
-    told: list[tuple[str, Child]] = [
+    lines: list[tuple[str, Child]] = [
         ("Scored", f"{_rows(origin)} rows"),
         ("Left", f"{size(origin.bytes)}: {origin.cells:,} cells, a histogram for each label"),
         ("Guarantee", origin.guarantee),
         ("Made", day(origin.created)),
         ("Part", tag("code", origin.hash[:16])),
     ]
-    facts = tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in told], class_="facts")
+    facts = tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in lines], class_="facts")
     return tag("div", tag("h3", origin.peer), facts, class_="card origin")
 
 

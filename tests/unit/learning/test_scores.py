@@ -105,7 +105,7 @@ def test_who_is_absent_is_named_and_what_peers_note_is_kept() -> None:
     bank, shop, _ = scored_parts(2000, contract=THREE)
     noted = rc.Part(bank.table, {**bank.metadata, "notes": ["mind the gap"]})
     model = rc.learn([noted, shop], contract)
-    assert model.notes[0] == "learned without club: no part of theirs was given"
+    assert model.notes[0] == "learned without club: their part was not given"
     assert model.notes[-1] == "bank: mind the gap"
     assert [origin.hash for origin in model.learned_from] == [part.metadata["hash"] for part in (bank, shop)]
 
