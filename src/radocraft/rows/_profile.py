@@ -81,7 +81,7 @@ def _rounded(values: Iterable[float], digits: int) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _ColumnFacts:
     """Of a column, with noise: cells that hold something, different ones, and whole numbers or cells of many words."""
 
     present: float
@@ -138,7 +138,7 @@ class _Sketch:
             unfit=self._unfit(name, facts, words),
         )
 
-    def _unfit(self, name: str, facts: _Facts, words: list[str]) -> Any:
+    def _unfit(self, name: str, facts: _ColumnFacts, words: list[str]) -> Any:
         kind, many = self.forms[name].kind, facts.distinct > max(_MANY, 3.0 * self.sd)
         if kind == "text" and many and (facts.distinct * 2 > facts.present or facts.odd * 2 > facts.present):
             return "free text" if facts.odd * 2 > facts.present else "identifier"
@@ -162,7 +162,7 @@ class _Sketch:
         return float(self._noisy(np.array([rows]))[0])
 
     @cached_property
-    def facts(self) -> dict[str, _Facts]:
+    def facts(self) -> dict[str, _ColumnFacts]:
         """What is counted of every column."""
         asked: list[exp.Expr] = []
         for at, (name, kind) in enumerate(self._clean.kinds().items()):
@@ -178,7 +178,7 @@ class _Sketch:
             asked.append(exp.func("COUNT", exp.Case().when(odd, whole(1))).as_(f"odd_{at}"))
         found = self._clean.table(exp.select(*asked).from_(self._rows)).to_pylist()[0]
         counts = self._noisy(np.array([*found.values()])).reshape(-1, 3).tolist()
-        return {name: _Facts(*counts[at]) for at, name in enumerate(self.forms)}
+        return {name: _ColumnFacts(*counts[at]) for at, name in enumerate(self.forms)}
 
     @cached_property
     def values(self) -> dict[str, Floats]:
