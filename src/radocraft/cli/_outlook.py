@@ -57,5 +57,5 @@ def _outlook(outlook: ScoreOutlook) -> Table:
     )
     for name, told, form, best, naive in rows:
         errors = [f"± {told.parts[part]:{form}}" for part in parts]
-        grid.add_row(name, told.words(form, best=best), format(naive, form), *errors)
+        grid.add_row(name, told.words(form, best=best, middle=outlook.measured), format(naive, form), *errors)
     return grid

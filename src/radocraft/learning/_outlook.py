@@ -254,6 +254,7 @@ def outlook_of(merged: Merged, heads: Sequence[Head], correlation: Correlation) 
         error=told.error,
         auc=told.auc,
         log_loss=told.log_loss,
+        measured=correlation.measured,
         base_rate=base,
         base_log_loss=nothing,
         best_peer=merged.names[best],

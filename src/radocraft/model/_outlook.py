@@ -40,13 +40,15 @@ class Interval(Record):
         """Whether it holds a value."""
         return self.low <= value <= self.high
 
-    def words(self, form: str, *, best: float = 0.0) -> str:
-        """From where to where; one side only where it reaches the best there is.
+    def words(self, form: str, *, best: float = 0.0, middle: bool = False) -> str:
+        """From where to where, after the value if ``middle``; one side only where it reaches the best there is.
 
         Examples
         --------
         >>> Interval(value=0.1, low=0.08, high=0.12).words(".1%")
         '8.0% to 12.0%'
+        >>> Interval(value=0.1, low=0.08, high=0.12).words(".1%", middle=True)
+        '10.0% (8.0% to 12.0%)'
         >>> Interval(value=0.002, low=0.0, high=0.012).words(".1%")
         'below 1.2%'
         >>> Interval(value=0.998, low=0.99, high=1.0).words(".3f", best=1.0)
@@ -54,7 +56,8 @@ class Interval(Record):
         """
         if best in (self.low, self.high):
             return f"above {self.low:{form}}" if best == self.high else f"below {self.high:{form}}"
-        return f"{self.low:{form}} to {self.high:{form}}"
+        ends = f"{self.low:{form}} to {self.high:{form}}"
+        return f"{self.value:{form}} ({ends})" if middle else ends
 
 
 class ExpectedQuality(Record):
@@ -71,10 +74,12 @@ class ScoreOutlook(ExpectedQuality):
     ``base_rate`` is the error of always giving the likelier label, and ``base_log_loss`` the log loss
     of always giving its share. ``gain`` is how much better it is than the best peer's own score: less error, more
     AUC, less log loss. ``alone`` is each peer's score by itself, from its own count of its scores,
-    ``without`` the model that lacks one peer. ROC curve and reliability are of the rows that could be from which
+    ``without`` the model that lacks one peer. Where it was ``measured`` how related scores are, the values
+    are told, else only from where to where. ROC curve and reliability are of the rows that could be from which
     all of this is told.
     """
 
+    measured: bool
     base_rate: float
     base_log_loss: float
     best_peer: str
@@ -94,10 +99,10 @@ class ScoreOutlook(ExpectedQuality):
     def sentence(self) -> str:
         """What to expect, from where to where, beside what needs no model."""
         chance = " This cannot be told from chance." if self.by_chance else ""
-        return (
-            f"Expect an error of {self.error.words('.1%')}, an AUC of {self.auc.words('.3f', best=1.0)} and a log loss "
-            f"of {self.log_loss.words('.3f')}. Always predicting the commoner label errs {self.base_rate:.1%}.{chance}"
-        )
+        error, loss = self.error.words(".1%", middle=self.measured), self.log_loss.words(".3f", middle=self.measured)
+        area = self.auc.words(".3f", best=1.0, middle=self.measured)
+        naive = f"Always predicting the commoner label errs {self.base_rate:.1%}."
+        return f"Expect an error of {error}, an AUC of {area} and a log loss of {loss}. {naive}{chance}"
 
     @property
     def worth(self) -> str:

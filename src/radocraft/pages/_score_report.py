@@ -40,13 +40,21 @@ def _key_figures(outlook: ScoreOutlook | None) -> Iterator[tuple[str, str, str]]
     if outlook is None:
         return
     best = outlook.alone[outlook.best_peer]
-    yield "Error to expect", outlook.error.words(".1%"), f"always the likelier label: {outlook.base_rate:.1%}"
+    yield (
+        "Error to expect",
+        outlook.error.words(".1%", middle=outlook.measured),
+        f"always the likelier label: {outlook.base_rate:.1%}",
+    )
     yield (
         "AUC to expect",
-        outlook.auc.words(".3f", best=1.0),
+        outlook.auc.words(".3f", best=1.0, middle=outlook.measured),
         f"best peer alone ({outlook.best_peer}): {best.auc.value:.3f}",
     )
-    yield "Log loss to expect", outlook.log_loss.words(".3f"), f"best peer alone: {best.log_loss.value:.3f}"
+    yield (
+        "Log loss to expect",
+        outlook.log_loss.words(".3f", middle=outlook.measured),
+        f"best peer alone: {best.log_loss.value:.3f}",
+    )
 
 
 def _bytes(model: ScoreModel) -> tuple[str, str, str]:
@@ -99,7 +107,11 @@ def _intervals(model: ScoreModel, outlook: ScoreOutlook) -> Element:
         ("Log loss", outlook.log_loss, ".3f", 0.0),
     )
     rows: list[tuple[Child, ...]] = [
-        (name, tag("b", each.words(form, best=best)), *(f"± {each.parts[part]:{form}}" for part in _PARTS))
+        (
+            name,
+            tag("b", each.words(form, best=best, middle=outlook.measured)),
+            *(f"± {each.parts[part]:{form}}" for part in _PARTS),
+        )
         for name, each, form, best in names
     ]
     measured = model.relation.source == "linked groups"

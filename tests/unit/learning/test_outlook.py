@@ -118,6 +118,8 @@ def test_without_a_key_it_goes_from_unrelated_to_as_related_as_can_be() -> None:
         assert rosy in measure
         assert worst in measure
     measured, _ = told(people(4000, 3, related=0.3, key=True))
+    assert f"an error of {measured.error.value:.1%} (" in measured.sentence
+    assert f"an error of {found.error.low:.1%} to" in found.sentence
     assert measured.log_loss.parts["relation"] < found.log_loss.parts["relation"] / 2
 
 

@@ -10,7 +10,13 @@ def outlook(gain: float, half: float) -> ScoreOutlook:
     loss, error = Interval.around(gain, {"sample": half / 2}), Interval.around(gain / 10, {"sample": half / 20})
     told = {"error": error, "auc": loss, "log_loss": loss}
     return ScoreOutlook(
-        **told, base_rate=0.2, base_log_loss=0.5, best_peer="shop", gain=ExpectedQuality(**told), alone={}
+        **told,
+        measured=True,
+        base_rate=0.2,
+        base_log_loss=0.5,
+        best_peer="shop",
+        gain=ExpectedQuality(**told),
+        alone={},
     )
 
 
