@@ -57,7 +57,9 @@ def write_table(path: Path, rows: int, categories: int) -> None:
     score = numbers.sum(axis=1) + rng.normal(size=categories)[job] + rng.normal(size=rows)
     names = np.array([f"job {at}" for at in range(categories)])
     columns = dict(zip(("income", "balance", "spent", "visits"), numbers.T, strict=True))
-    pq.write_table(pa.table({"y": score > 0, "age": rng.integers(20, 70, rows), "job": names[job], **columns}), path)
+    pq.write_table(
+        pa.table({"y": (score > 0).astype(int), "age": rng.integers(20, 70, rows), "job": names[job], **columns}), path
+    )
 
 
 def crafted(table: Path, categories: int, folder: Path) -> int:

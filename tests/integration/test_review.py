@@ -61,6 +61,9 @@ def test_craft_waits_and_approval_lets_go(peer: Path, run) -> None:  # type: ign
         f"1 release, together epsilon {epsilon:.3g} at delta 1e-06",
         "9 of 10 releases",
         "blocks are only shown inside coarser cells",
+        "sums over about",
+        "second moments of the private columns, by label; centre and scale of each column",
+        "nothing of this table has left before",
         f"head {FIRST[:16]}",
     ):
         assert words_of_it in seen
@@ -74,6 +77,11 @@ def test_craft_waits_and_approval_lets_go(peer: Path, run) -> None:  # type: ign
     assert approval.entry.file == proposal.entry.file == part.metadata["hash"]
     assert part.metadata["ledger"] == FIRST
     assert not pending(peer).exists()
+    table = (peer / "bank.csv").read_text().splitlines()
+    (peer / "bank.csv").write_text("\n".join([*table, *table[1:3000]]))
+    assert run(*words(peer, "--force")).code == 5
+    told = f"sums over {part.metadata['rows']:,} rows in {part.table.num_rows:,} cells then, over"
+    assert told in flat(run("review", pending(peer)).out)
 
 
 def test_the_same_release_after_its_approval_is_given_at_once(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811

@@ -54,14 +54,14 @@ def _facts(part: Part, path: Path, contract: Contract | None) -> dict[str, str]:
         "rows": f"{rows} in {part.table.num_rows:,} cells, "
         + ("one score each" if part.of_scores else f"by {width} private columns"),
         "rolled up": f"{policy['rolled_up']:,} blocks, into coarser ones",
-        "besides": _moments(part),
+        "besides": besides(part),
         "file": f"{size(path.stat().st_size)}, hash {metadata['hash'][:16]}, not changed since release",
         "checked": _checked(part, contract),
         **({"notes": "; ".join(metadata["notes"])} if metadata["notes"] else {}),
     }
 
 
-def _moments(part: Part) -> str:
+def besides(part: Part) -> str:
     """What leaves beside the cells."""
     if not part.of_scores:
         return "second moments of the private columns, by label"

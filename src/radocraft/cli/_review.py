@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from radocraft.cli._inspect import print_part
+from radocraft.cli._inspect import besides, print_part
 from radocraft.cli._outputs import Force, check_outputs
 from radocraft.cli._terminal import Json, err, out, print_json
 from radocraft.ledger import Verdict
@@ -118,10 +118,12 @@ def _facts(waiting: Pending) -> dict[str, str]:
         "contract": f"{line.contract} ({line.fingerprint[:16]})",
         "guarantee": line.policy,
         **waiting.noise,
+        "last release": waiting.since,
     }
     if isinstance(content, Part):
         rolled = content.metadata["policy"]["rolled_up"]
         facts["rolled up"] = f"{rolled:,} blocks are only shown inside coarser cells"
+        facts["beside the cells"] = f"{besides(content)}; centre and scale of each column"
         if content.metadata["notes"]:
             facts["notes"] = "; ".join(content.metadata["notes"])
     if waiting.before is not None and waiting.after is not None:

@@ -93,6 +93,7 @@ def _leaving(waiting: Pending, part: Part) -> Section:
         ("Contract", [f"{line.contract} (", tag("code", line.fingerprint[:16]), ")"]),  # type: ignore[list-item]
         ("Made", f"{day(metadata['created'])} by radocraft {metadata['radocraft']}"),
         ("Also holds", _SCORES_HOLD if part.of_scores else _COLUMNS_HOLD),
+        ("Last release", waiting.since),
         ("Ledger", [f"{waiting.note.ledger}, head ", tag("code", waiting.head[:16])]),  # type: ignore[list-item]
         ("Hash", tag("code", line.file[:32])),
     ]

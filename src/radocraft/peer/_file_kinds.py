@@ -21,17 +21,18 @@ def _describe_part(part: Part) -> Facts:
         rows=rows,
         cells=cells,
         guarantee=str(metadata["policy"]["guarantee"]),
-        summary=f"{describe_rows(rows, metadata['policy']['mode'])} rows summed into {cells:,} cells",
+        summary=f"sums over {describe_rows(rows, metadata['policy']['mode'])} rows in {cells:,} cells",
     )
 
 
 def _describe_scores(scores: Histograms) -> Facts:
+    counted = describe_rows(scores.total, "noise" if scores.noise else "exact")
     return Facts(
         hash=scores.hash,
         rows=scores.total,
         cells=2 * BINS,
         guarantee=scores.guarantee,
-        summary=f"{describe_rows(scores.total, 'noise' if scores.noise else 'exact')} rows counted in {2 * BINS} bins",
+        summary=f"counts of {counted} rows in {2 * BINS} bins",
     )
 
 

@@ -111,6 +111,25 @@ class Pending:
         limits = self.line.limits
         return None if limits is None else Budget.of(self.history, self.line.table, limits)
 
+    @property
+    def since(self) -> str:
+        """What is different from the last release of the same table."""
+        earlier = [*self.history.before(self.note.proposal).leaving(self.line.table)]
+        left = [
+            entry for entry in earlier if entry.what == self.line.what and self.history.stage_of(entry) == "released"
+        ]
+        if not left:
+            return "nothing of this table has left before, as far as the ledger goes"
+        last, line = left[-1], self.line
+        if last.file == line.file:
+            return "the same file has left already; it costs nothing"
+        pairs = (("contract", last.contract, line.contract), ("guarantee", last.policy, line.policy))
+        said = [f"the {name} was “{old}”" for name, old, new in pairs if old != new]
+        if last.contract == line.contract and last.fingerprint != line.fingerprint:
+            said.append("the contract has changed under the same name")
+        numbers = f"sums over {last.rows:,} rows in {last.cells:,} cells then, over {line.rows:,} in {line.cells:,} now"
+        return "; ".join([numbers, *said])
+
     def check_room(self, output: Path) -> None:
         """Refuse to write over another file than the one that waits."""
         if not kind_of(self.note.what).holds(output, self.line.file):
