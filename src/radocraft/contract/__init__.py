@@ -25,6 +25,8 @@ from radocraft.contract._contract import Contract, check_contract
 from radocraft.contract._draft import draft_contract
 from radocraft.contract._features import (
     ANY,
+    MISSING,
+    UNSEEN,
     Boolean,
     Categorical,
     DatePart,
@@ -48,6 +50,8 @@ from radocraft.contract._words import describe_contract
 __all__ = [
     "ANY",
     "ANY_LABEL",
+    "MISSING",
+    "UNSEEN",
     "Boolean",
     "Categorical",
     "Cleaning",

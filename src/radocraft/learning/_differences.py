@@ -15,7 +15,7 @@ counts are noisy are not compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Literal
 
@@ -23,11 +23,14 @@ import numpy as np
 from scipy.special import chdtrc, xlogy
 
 from radocraft.arrays import Floats, Ints, add_up, number_rows
-from radocraft.contract import ANY_LABEL
+from radocraft.contract import ANY_LABEL, MISSING, UNSEEN, Contract
 from radocraft.learning._blocks import Blocks
 from radocraft.model import Difference, Seen
+from radocraft.sums import ROLLED, Cells, ScoreCells
 
 CHANCE = 0.001
+_UNLIKE, _SDS = 0.05, 4.0
+Counted = Cells | ScoreCells
 
 
 def compare_peers(blocks: Blocks) -> Iterator[Difference]:
@@ -86,12 +89,42 @@ def g_test(counts: Floats) -> tuple[float, int]:
 
 
 def warning(difference: Difference) -> str | None:
-    """What to say of a difference, if it is more than chance allows."""
+    """What to say of a difference, if it is more than chance allows; the statistic is in the model file."""
     if difference.p >= CHANCE:
         return None
     first, second = difference.peers
     return (
-        f"{first} and {second} differ in their {difference.of} more than chance allows (G = {difference.statistic:.1f} "
-        f"on {difference.freedom} degrees of freedom): the model describes a mixture of both populations, and no sum "
-        "can repair that"
+        f"{first} and {second} differ in their {difference.of} more than chance allows: the model describes a mixture "
+        "of both populations, and no sum can repair that"
     )
+
+
+def unlike_codes(contract: Contract, peers: Sequence[Counted]) -> Iterator[str]:
+    """Shared features of which far more rows are missing, or have no agreed category, at one peer than at another."""
+    for at, shared in enumerate(contract.shared):
+        for code, what, remedy in ((MISSING, "nothing known", "`missing`"), (UNSEEN, "no agreed category", "`fold`")):
+            if code not in shared.codes:
+                continue
+            shares = [_share(contract, cells, at, shared.codes.index(code)) for cells in peers]
+            (low, low_error), (high, high_error) = min(shares), max(shares)
+            if high - low > max(_UNLIKE, _SDS * float(np.hypot(low_error, high_error))):
+                most, least = (peers[shares.index(one)].peer for one in (max(shares), min(shares)))
+                yield (
+                    f"of '{shared.name}' {high:.0%} of the rows of {most} have {what}, but {low:.0%} of those of "
+                    f"{least}: compare how both tables are read (see {remedy} in the contract) before taking them for "
+                    "different people"
+                )
+
+
+def _share(contract: Contract, cells: Counted, feature: int, code: int) -> tuple[float, float]:
+    """The share of rows with a code among those whose code is known, and its standard error by noise."""
+    if isinstance(cells, ScoreCells):
+        counts = cells.counts.reshape(-1, *(len(shared.codes) for shared in contract.shared))
+        rows, own = np.maximum(counts, 0.0), np.zeros(counts.shape, dtype=bool)
+        np.moveaxis(own, feature + 1, 0)[code] = True
+        known = np.ones_like(own)
+    else:
+        rows, own = np.maximum(cells.rows.astype(np.float64), 0.0), cells.codes[:, feature] == code
+        known = cells.codes[:, feature] != ROLLED
+    total = max(float(rows[known].sum()), 1.0)
+    return float(rows[own].sum()) / total, float(cells.levels.rows * np.sqrt(own.sum())) / total

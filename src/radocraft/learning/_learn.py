@@ -14,7 +14,7 @@ from radocraft.arrays import Floats, one_thread
 from radocraft.contract import Contract, Number, private_columns
 from radocraft.errors import LearnError
 from radocraft.learning._blocks import Blocks, merge_cells
-from radocraft.learning._differences import compare_peers, compare_with_all, warning
+from radocraft.learning._differences import compare_peers, compare_with_all, unlike_codes, warning
 from radocraft.learning._drl import fit_drl
 from radocraft.learning._fit import Fit, LinkedTest
 from radocraft.learning._forecast import Forecast
@@ -214,7 +214,12 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
         blocks=forecast.table(),
         differences=differences,
         population=tuple(compare_with_all(blocks)),
-        notes=(*fit.notes, *filter(None, map(warning, differences)), *_notes(blocks, by_peer, effects)),
+        notes=(
+            *fit.notes,
+            *unlike_codes(blocks.contract, blocks.cells),
+            *filter(None, map(warning, differences)),
+            *_notes(blocks, by_peer, effects),
+        ),
     )
 
 

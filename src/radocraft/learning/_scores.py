@@ -10,6 +10,7 @@ import numpy as np
 
 from radocraft.contract import Contract
 from radocraft.learning._correlation import Correlation, correlate
+from radocraft.learning._differences import unlike_codes
 from radocraft.learning._head import Head, fit_head
 from radocraft.learning._outlook import FEWEST_ROWS, outlook_of, preferred
 from radocraft.learning._virtual import Merged
@@ -54,7 +55,12 @@ def learn_scores(
         kind, heads = better.kind, [*map(_average, sets)]
     elif better is not None:
         kind, heads = better.kind, [*heads[:-1], _over_all(better.head, sets[-1])]
-    notes = [*([better.note(merged.names)] if better else []), *_remarks(merged, correlation, heads[-1], kind), *notes]
+    notes = [
+        *([better.note(merged.names)] if better else []),
+        *unlike_codes(contract, cells),
+        *_remarks(merged, correlation, heads[-1], kind),
+        *notes,
+    ]
     return ScoreModel(
         head=kind,
         contract=contract,

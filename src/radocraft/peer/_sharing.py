@@ -145,7 +145,7 @@ def share(
         _check_scores_only(scorer, keep_scorer, secret, refit or None)
         sums = None if tally is None else Path(tally)
         check_apart([output, sums, ledger])
-        summing = Summing(contract, peer, policy, onto, sums, proportions, progress, replace)
+        summing = Summing(contract, peer, policy, onto, sums, proportions, say, progress, replace)
         part = _share_of_columns(table, summing, errand)
     return part if errand is not None else finish(part)
 
@@ -160,6 +160,7 @@ class Summing:
     onto: Tally | None
     tally: Path | None
     proportions: Sequence[Part]
+    say: Say
     progress: Progress
     replace: bool
 
@@ -204,7 +205,10 @@ def _summed(
         labelled = label_rows(source, contract, peer, held, progress=progress)
         return labelled.tally, (labelled.note,)
     bounds = summing.policy.bounds
-    return craft(source, contract, peer, bounds=bounds, onto=summing.onto, constants=units, progress=progress), ()
+    tally = craft(
+        source, contract, peer, bounds=bounds, onto=summing.onto, constants=units, say=summing.say, progress=progress
+    )
+    return tally, ()
 
 
 def _drawing(

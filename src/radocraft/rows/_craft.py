@@ -7,7 +7,7 @@ asked for. Memory is bounded by blocks and columns, never by rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from radocraft.rows._moments import second_moments
 from radocraft.rows._persons import Persons
 from radocraft.rows._ranking import Ranking
 from radocraft.rows._shift import Shift, ask_sample, gaps_of, guess_shift
+from radocraft.rows._spelling import spelled_otherwise
 from radocraft.rows._stream import stream_totals, streams, sums_size
 from radocraft.rows._totals import Totals, ask_blocks, ask_totals
 from radocraft.rows.engines._base import Source
@@ -46,6 +47,7 @@ def craft(
     onto: Tally | None = None,
     constants: Mapping[str, Sequence[float]] | None = None,
     noise: Noise | None = None,
+    say: Callable[[str], None] | None = None,
     progress: Progress = quiet,
 ) -> Tally:
     """Tally one peer's table under a contract.
@@ -65,6 +67,8 @@ def craft(
         they come from the data; with bounds on rows, by noisy counts, whose cost is `Tally.units_rho`.
     noise
         Where the noise in these counts comes from.
+    say
+        Told of features many of whose rows have no agreed category. This is for people at the peer, and leaves nowhere.
     progress
         Called as the work goes on.
 
@@ -105,6 +109,9 @@ def craft(
         shift = guess_shift(source, reader, columns) if onto is None else onto_shift(onto, source, reader, columns)
     totals = (stream_totals if streams(source, reader) else ask_totals)(source, reader, shift, progress)
     _check(totals, source, reader, columns)
+    if say is not None:
+        for note in spelled_otherwise(source, reader):
+            say(note)
     tally = Tally(
         fingerprint=contract.fingerprint,
         peer=peer,

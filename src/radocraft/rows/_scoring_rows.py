@@ -33,6 +33,7 @@ from radocraft.rows._lots import Drawing
 from radocraft.rows._parallel import in_turn
 from radocraft.rows._scored import ScoredRows, concatenate
 from radocraft.rows._scorer import Scorer
+from radocraft.rows._spelling import spelled_otherwise
 from radocraft.rows._workers import on_workers
 from radocraft.rows.engines._base import ROWS, Cluster, Source
 from radocraft.rows.engines._opening import in_memory, open_source
@@ -90,6 +91,7 @@ def score_rows(
     count = _count(source)
     seen = whole if count <= fit_rows else replace(whole, source=_drawn(whole, score, fit_rows, count))
     columns, notes = _columns(seen, score, scorer)
+    notes += tuple(spelled_otherwise(source, whole.reader))
     asking = seen.asking(columns)
     rows = joined(list(asking.chunks(seen.source, progress, total=min(count, fit_rows))))
     if score.fitted_elsewhere:
