@@ -206,7 +206,7 @@ def test_a_policy_without_review_lets_go_at_once(peer: Path, run) -> None:  # ty
 
 def test_policies_are_drafted_checked_and_shown(peer: Path, run) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
     assert run("policy", "check", peer / "policy.toml", "--json").json() == {"ok": True, "mistakes": []}
-    assert "Blocks of fewer than about 10 rows leave only inside" in flat(
+    assert "Blocks of fewer than about 10 rows leave only as part of" in flat(
         run("policy", "show", peer / "policy.toml").out
     )
     assert run("policy", "show", peer / "policy.toml", "--json").json()["min_rows"] == 10
