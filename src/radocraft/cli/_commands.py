@@ -47,6 +47,7 @@ COMMANDS = {
     "review": Entry("review", PEER, "Show exactly what would leave, then approve or refuse it."),
     "ledger": Entry("ledger", PEER, "Show what left, when, who approved it, what it cost, and what remains."),
     "inspect": Entry("inspect", PEER, "Show what a part contains, and check it as if an attacker had made it."),
+    "audit": Entry("audit", PEER, "Show what an attacker who knows all rows but one can learn from a part at best."),
     "count": Entry(
         "second_round",
         PEER,

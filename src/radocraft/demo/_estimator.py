@@ -110,6 +110,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.shared_coef_ = fit.theta[fit.layout.shared]
         scale = np.concatenate([cells.scale for cells in blocks.cells])
         self.centre_ = np.concatenate([cells.centre for cells in blocks.cells])
+        self.limits_ = blocks.limits
         self.coef_ = fit.theta[fit.layout.shared.stop :] / scale
         self.odds_ = Population.of(blocks, fit).odds(prior=self.method == "matching")
         return self
@@ -119,7 +120,8 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         shared = self.contract_.encode_shared(self._codes(X)) @ self.shared_coef_
-        private = np.nan_to_num(X[:, np.concatenate(self.peers_)] - self.centre_, nan=0.0) @ self.coef_
+        values = np.clip(X[:, np.concatenate(self.peers_)], *self.limits_)
+        private = np.nan_to_num(values - self.centre_, nan=0.0) @ self.coef_
         return self.odds_.log_odds(self.intercept_ + shared + private)
 
     def predict_proba(self, X: Any) -> Floats:

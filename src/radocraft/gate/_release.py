@@ -304,6 +304,7 @@ class _Gate:
             by_label=self.moments(levels.moments),
             levels=levels,
             constants=tally.constants,
+            limits=(centre - self.policy.bound * scale, centre + self.policy.bound * scale),
         )
 
     def moments(self, sd: float) -> Floats:

@@ -111,6 +111,19 @@ class Blocks:
         names = self.cells[index].columns
         return np.array([k for k, name in enumerate(names) if self.holders[name][0] == index], dtype=np.int64)
 
+    @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """The least and the most that a raw value counts, by private column of the model."""
+        every = np.array([-np.inf, np.inf])[:, None]
+        own = [
+            np.repeat(every, len(self.owned(at)), axis=1)
+            if cells.limits is None
+            else np.array(cells.limits)[:, self.owned(at)]
+            for at, cells in enumerate(self.cells)
+        ]
+        low, high = np.hstack(own)
+        return low, high
+
     @cached_property
     def weights(self) -> Floats:
         """The paper's u: row counts averaged over columns, where a column counts the rows of all who hold it.

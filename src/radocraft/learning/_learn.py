@@ -238,13 +238,16 @@ def _coefficients(blocks: Blocks, fit: Fit, deviations: Floats) -> Iterator[Coef
     names: list[tuple[str, str, str | None, float, float]] = [
         (name, shared.name, None, 0.0, 1.0) for shared in contract.shared for name in shared.encoded
     ]
+    limits: list[tuple[float | None, float | None]] = [(None, None)] * len(names)
+    limits += [(low, high) if low > -np.inf else (None, None) for low, high in np.transpose(blocks.limits).tolist()]
     for place, cells in enumerate(blocks.cells):
         columns = private_columns(contract, cells.peer)
         for index, column in ((index, columns[index]) for index in blocks.owned(place).tolist()):
             names.append(
                 (column.name, column.feature, cells.peer, float(cells.centre[index]), float(cells.scale[index]))
             )
-    for (name, feature, peer, centre, scale), weight, deviation in zip(names, theta, deviations, strict=True):
+    every = zip(names, limits, theta, deviations, strict=True)
+    for (name, feature, peer, centre, scale), (low, high), weight, deviation in every:
         yield Coefficient(
             name=name,
             feature=feature,
@@ -254,6 +257,8 @@ def _coefficients(blocks: Blocks, fit: Fit, deviations: Floats) -> Iterator[Coef
             centre=centre,
             scale=scale,
             effect=plain(weight * deviation),
+            low=low,
+            high=high,
         )
 
 

@@ -53,6 +53,6 @@ def _placed(blocks: Blocks, codes: Ints, labels: Ints, targets: Floats, values: 
     centre = np.concatenate([cells.centre[blocks.owned(index)] for index, cells in enumerate(blocks.cells)])
     scale = np.concatenate([cells.scale[blocks.owned(index)] for index, cells in enumerate(blocks.cells)])
     constant = np.ones((len(labels), int(blocks.contract.intercept)))
-    private = np.nan_to_num((values - centre) / scale, nan=0.0)
+    private = np.nan_to_num((np.clip(values, *blocks.limits) - centre) / scale, nan=0.0)
     design = np.hstack([constant, blocks.contract.encode_shared(codes), private])
     return LinkedRows(design, labels, targets, blocks.locate(codes, labels))

@@ -41,7 +41,8 @@ class Coefficient(Record):
     ``peer`` is None for a shared column. ``standardised`` goes with
     ``(raw - centre) / scale``, ``raw`` with the raw value; ``effect`` is the
     standardised weight times the column's standard deviation over the training
-    population, which makes columns comparable.
+    population, which makes columns comparable. A raw value below ``low`` counts as
+    ``low``, one above ``high`` as ``high``, as it did where rows were summed.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Coefficient(Record):
     centre: float
     scale: float
     effect: Weight
+    low: float | None = None
+    high: float | None = None
 
 
 class Gate(Record):

@@ -4,7 +4,8 @@ A score is linear in the features as the contract encodes them::
 
     score = intercept + sum over shared columns + sum over private columns of weight * value
 
-with ``value = (raw - centre) / scale`` for a number, 0 where it is missing. The
+with ``value = (raw - centre) / scale`` for a number, 0 where it is missing, and no raw
+value beyond the limits within which rows were summed. The
 file holds every weight in these standardised units and in the units of the raw
 column, the contract, a line on every part it was learned from, the losses, and
 per block the mean contribution of each peer. No sum of a peer's column is in it.
@@ -13,7 +14,7 @@ per block the mean contribution of each peer. No sum of a peer's column is in it
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -123,6 +124,12 @@ class Model(Tabular, Record):
     def of_peer(self, peer: str) -> tuple[Coefficient, ...]:
         """The coefficients of a peer's private columns, in the contract's order."""
         return tuple(c for c in self.coefficients if c.peer == peer)
+
+    def limits(self, peers: Iterable[str]) -> tuple[Floats, Floats]:
+        """The least and the most that a raw value counts, by private column of these peers."""
+        own = [c for peer in peers for c in self.of_peer(peer)]
+        low = np.array([-np.inf if c.low is None else c.low for c in own])
+        return low, np.array([np.inf if c.high is None else c.high for c in own])
 
     @cached_property
     def block_codes(self) -> Ints:

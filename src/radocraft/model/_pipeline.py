@@ -32,6 +32,8 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         What stands for a missing value of each private column.
     constants
         What the contract leaves to each peer's data.
+    limits
+        The least and the most that a value of each private column counts; see `Model.limits`.
     """
 
     def __init__(
@@ -40,11 +42,13 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         peers: tuple[str, ...],
         centre: tuple[float, ...],
         constants: dict[str, Constants] | None = None,
+        limits: tuple[Floats, Floats] = (np.array(-np.inf), np.array(np.inf)),
     ) -> None:
         self.constants = constants
         self.contract = contract
         self.peers = peers
         self.centre = centre
+        self.limits = limits
 
     def fit(self, X: Any, y: Any = None) -> ContractEncoder:
         """Nothing to learn: the contract says it all."""
@@ -60,7 +64,7 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         view = View.of(self.contract, self.peers, source, self.constants)
         out = []
         for batch in view.batches():
-            values = view.values(batch)
+            values = np.clip(view.values(batch), *self.limits)
             values = np.where(np.isnan(values), np.array(self.centre), values)
             out.append(np.hstack([self.contract.encode_shared(view.codes(batch)), values]))
         return np.vstack(out)
@@ -69,7 +73,8 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def to_sklearn(model: Model) -> Pipeline:
     """A fitted pipeline that needs the columns of every peer the model was learned from."""
     private = [c for c in model.coefficients if c.peer is not None]
-    encoder = ContractEncoder(model.contract, model.peers, tuple(c.centre for c in private), model.constants)
+    limits, centre = model.limits(model.peers), tuple(c.centre for c in private)
+    encoder = ContractEncoder(model.contract, model.peers, centre, model.constants, limits)
     weights = model.stacked([c.raw for c in model.coefficients]).reshape(len(model.coefficients), -1)
     if model.odds is None:
         regression = LinearRegression()

@@ -161,8 +161,8 @@ class Averages:
 def _score_of(view: View, model: Model, batch: pa.RecordBatch) -> Floats:
     """What shared features and the private features that are there contribute."""
     coefficients = [c for peer in view.readers for c in model.of_peer(peer)]
-    centre = np.array([c.centre for c in coefficients])
-    private = view.weighted(batch, centre, model.stacked([c.raw for c in coefficients]))
+    centre, limits = np.array([c.centre for c in coefficients]), model.limits(view.readers)
+    private = view.weighted(batch, centre, model.stacked([c.raw for c in coefficients]), limits)
     return np.asarray(model.contract.encode_shared(view.codes(batch)) @ model.shared_weights + private)
 
 

@@ -41,6 +41,7 @@ def to_sql(model: Model, like: Any, dialect: str, table: str) -> str:
         intercept=np.array(model.intercept).reshape(scores),
         shared=_by_code(model, scores),
         centre=np.array([c.centre for c in private]),
+        limits=model.limits(model.peers),
         weights=weights.T,
         offset=np.zeros(0) if odds is None else np.array(odds.offset).reshape(-1),
         slope=np.zeros((0, scores)) if odds is None else np.array(odds.slope).reshape(-1, scores),

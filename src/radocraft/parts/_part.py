@@ -47,6 +47,7 @@ from radocraft.contract import Contract, moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.files import __version__, writing
 from radocraft.ledger import Ledger
+from radocraft.parts._audit import Audit, audit
 from radocraft.parts._check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts._footer import KEY, WORDS, Opened, opened, refused
 from radocraft.parts._hidden import hidden_columns, taken_apart
@@ -185,6 +186,10 @@ class Part(Tabular):
             self._stream(sink)
         return int(sink.getvalue().size) if self._bytes is None else self._bytes
 
+    def audit(self) -> Audit:
+        """What an attacker can learn from it at best."""
+        return audit(self)
+
     def check(self, contract: Contract | None = None) -> None:
         """Refuse numbers that no rows have; without the contract as far as that shows, and codes do not."""
         if contract is not None:
@@ -243,11 +248,13 @@ class Part(Tabular):
         codes, labels = codes_of(self.table, contract, self.peer), labels_of(self.table, contract, self.peer)
         check_keys(codes, labels, contract, self.peer)
         rows = self.table.column("rows").to_numpy().astype(np.int64)
+        centre, scale = (np.array(self.metadata[name], dtype=np.float64) for name in ("centre", "scale"))
+        bound = self.metadata["policy"]["bound"]
         cells = Cells(
             peer=self.peer,
             columns=names,
-            centre=np.array(self.metadata["centre"], dtype=np.float64),
-            scale=np.array(self.metadata["scale"], dtype=np.float64),
+            centre=centre,
+            scale=scale,
             codes=codes,
             labels=labels,
             rows=rows,
@@ -257,6 +264,7 @@ class Part(Tabular):
             by_label=np.empty((0, 0, 0)),
             levels=self._levels(),
             constants={name: tuple(values) for name, values in self.metadata["constants"].items()},
+            limits=None if bound is None else (centre - bound * scale, centre + bound * scale),
         )
         hidden = dict(zip(moment_labels(contract, self.peer).values(), hidden_columns(contract, cells), strict=True))
         try:

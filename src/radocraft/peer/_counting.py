@@ -86,7 +86,7 @@ def count_scores(source: Source, model: Model, peer: str, policy: Policy) -> Cou
     view = View.of(model.contract, (peer,), source, model.constants)
     weights = np.array([number(c.raw) for c in model.of_peer(peer)])
     centre = np.array([c.centre for c in model.of_peer(peer)])
-    labels, means = np.array(model.blocks.labels), contributions(model, peer)
+    labels, means, limits = np.array(model.blocks.labels), contributions(model, peer), model.limits([peer])
     counts, step = np.zeros((2, BINS), dtype=np.int64), bin_width(model, peer)
     keep = () if policy.person is None else (policy.person,)
     turns = Turns(policy.rows_per_person)
@@ -96,7 +96,7 @@ def count_scores(source: Source, model: Model, peer: str, policy: Policy) -> Cou
         block = locate(model.block_codes, labels, codes, label)
         kept = (block >= 0) & (turns.of(batch.column("keep_0")) if keep else True)
         with np.errstate(all="ignore"):  # whoever made the model must not learn whether some row overflows
-            score = view.weighted(batch, centre, weights)
+            score = view.weighted(batch, centre, weights, limits)
             if peer == model.peers[0]:
                 score = score + number(model.intercept) + model.contract.encode_shared(codes) @ model.shared_weights
             away = np.nan_to_num(np.floor((score[kept] - means[block[kept]]) / step), nan=0.0)

@@ -92,7 +92,8 @@ class Pending:
         epsilon = "paid for already" if paid else f"{epsilon_of(self.line.rho, delta):.3g} at delta {delta:g}"
         asked = getattr(self.content, "metadata", {}).get("policy", {}).get("noise")
         amount = {} if asked is None else {"noise": f"at least {asked:g} times the sampling error of every number"}
-        return {**amount, "epsilon": epsilon}
+        told = {"attacker": self.content.audit().sentence} if isinstance(self.content, Part) else {}
+        return {**amount, "epsilon": epsilon, **told}
 
     @property
     def head(self) -> str:

@@ -22,13 +22,15 @@ _FAR = 700.0
 class Formula:
     """A score, or one for each class, made of codes and values.
 
-    ``shared`` are weights by code of each shared feature, one line per score; ``centre`` and ``weights`` (one line
-    per score) are of the private columns; ``offset`` and ``slope`` turn scores into log-odds.
+    ``shared`` are weights by code of each shared feature, one line per score; ``centre``, ``limits`` (the least and
+    the most a value counts) and ``weights`` (one line per score) are of the private columns; ``offset`` and ``slope``
+    turn scores into log-odds.
     """
 
     intercept: Floats
     shared: tuple[Floats, ...]
     centre: Floats
+    limits: tuple[Floats, Floats]
     weights: Floats
     offset: Floats
     slope: Floats
@@ -39,12 +41,16 @@ def score_of(formula: Formula, at: int, plain: list[int], coded: tuple[tuple[int
     weights, parts = formula.weights[at], [double(formula.intercept[at])]
     parts += [_looked_up(f"code_{place}", lines[at]) for place, lines in enumerate(formula.shared)]
     for place, column in enumerate(plain):
-        less = exp.Sub(this=exp.column(f"value_{place}"), expression=double(formula.centre[column]))
-        known = exp.func("COALESCE", exp.paren(less), double(0))
+        low, high = (float(limit[column]) for limit in formula.limits)
+        known: exp.Expr = exp.func("COALESCE", exp.column(f"value_{place}"), double(formula.centre[column]))
+        if low > -np.inf:
+            known = exp.func("LEAST", exp.func("GREATEST", known, double(low)), double(high))
+        known = exp.paren(exp.Sub(this=known, expression=double(formula.centre[column])))
         parts.append(exp.paren(times(known, double(weights[column]))))
     for place, (start, count) in enumerate(coded):
         own = slice(start, start + count)
-        parts.append(_looked_up(f"category_{place}", weights[own] - formula.centre[own] @ weights[own]))
+        most = weights[own] * np.minimum(1.0, formula.limits[1][own])
+        parts.append(_looked_up(f"category_{place}", most - formula.centre[own] @ weights[own]))
     return total(parts)
 
 

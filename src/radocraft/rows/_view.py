@@ -156,13 +156,18 @@ class View:
             out[np.arange(batch.num_rows), start + code] = 1.0
         return out
 
-    def weighted(self, batch: pa.RecordBatch, centre: Floats, weights: Floats) -> Floats:
-        """The sum of weight * (value - centre) over the private columns, to which a missing value adds nothing."""
-        plain = self.layout.plain
-        total = np.nan_to_num(self.numbers(batch) - centre[plain], nan=0.0) @ weights[plain]
+    def weighted(self, batch: pa.RecordBatch, centre: Floats, weights: Floats, limits: tuple[Floats, Floats]) -> Floats:
+        """The sum of weight * (value - centre) over the private columns, to which a missing value adds nothing.
+
+        No value counts as less or more than its limits.
+        """
+        plain, (low, high) = self.layout.plain, limits
+        values = np.clip(self.numbers(batch), low[plain], high[plain])
+        total = np.nan_to_num(values - centre[plain], nan=0.0) @ weights[plain]
         for (start, count), code in zip(self.layout.coded, self._categories(batch), strict=True):
             block = slice(start, start + count)
-            total += (weights[block] - centre[block] @ weights[block])[code]
+            most = (weights[block].T * np.minimum(1.0, high[block])).T
+            total += (most - centre[block] @ weights[block])[code]
         return np.asarray(total)
 
     def _categories(self, batch: pa.RecordBatch) -> list[Ints]:

@@ -67,6 +67,9 @@ class Cells:
         How much noise is in all of these.
     constants
         What the contract leaves to the peer's data; see `Constants`.
+    limits
+        By private column the least and the most that a raw value counts, where it is summed and where it is scored;
+        None where nothing was cut off.
     """
 
     peer: str
@@ -82,6 +85,7 @@ class Cells:
     by_label: Floats
     levels: Levels = Levels()
     constants: Constants = field(default_factory=dict)
+    limits: tuple[Floats, Floats] | None = None
 
     @cached_property
     def moments(self) -> Floats:

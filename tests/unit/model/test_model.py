@@ -227,3 +227,22 @@ def test_model_without_shared_features(tmp_path: Path) -> None:
     model = learn(parts, contract)
     assert model.predict(table.select(["u"])).view == ("a",)
     assert np.isfinite(model.predict(table.select(["v", "u"])).score).all()
+
+
+def test_a_value_counts_no_more_when_scored_than_when_summed(people: pa.Table) -> None:
+    """Where rows are bounded, weights are learned of bounded values: beyond the bounds they say nothing."""
+    contract, tables = example_peers(rows=3000)
+    bounded = learn([noisy_part(tables[peer], contract, peer) for peer in tables], contract)
+    (balance,) = (c for c in bounded.coefficients if c.name == "balance")
+    assert (balance.low, balance.high) == (balance.centre - 4.0 * balance.scale, balance.centre + 4.0 * balance.scale)
+    rich, at = people.slice(0, 3), people.column_names.index("balance")
+    limits = [balance.centre, balance.high, 1e12]
+    rich = rich.take([0, 0, 0]).set_column(at, "balance", pa.array(limits))
+    mean, most, beyond = bounded.predict(rich).score
+    assert most == beyond == pytest.approx(mean + 4.0 * balance.standardised)
+    exported = bounded.to_sklearn().predict_proba(rich)[:, 1]
+    np.testing.assert_allclose(exported, bounded.predict(rich).probability, rtol=1e-9)
+
+
+def test_exact_sums_bound_nothing(model: Model) -> None:
+    assert {(c.low, c.high) for c in model.coefficients} == {(None, None)}

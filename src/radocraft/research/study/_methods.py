@@ -262,4 +262,5 @@ def design_matrix(blocks: Blocks, rows: Rows) -> Floats:
     constant = [np.ones((len(rows.labels), 1))] if blocks.contract.intercept else []
     centre = np.concatenate([cells.centre for cells in blocks.cells])
     scale = np.concatenate([cells.scale for cells in blocks.cells])
-    return np.hstack([*constant, blocks.contract.encode_shared(rows.codes), in_units(rows.values, centre, scale)])
+    values = np.clip(rows.values, *blocks.limits)
+    return np.hstack([*constant, blocks.contract.encode_shared(rows.codes), in_units(values, centre, scale)])
