@@ -8,7 +8,7 @@ DEV    := $(VENV)/.dev
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 LOCK   := .lock-venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --generate-hashes --no-annotate --no-header
 
-.PHONY: demo test lint docs study-quick release fuzz lock clean
+.PHONY: demo test lint docs study-quick release fuzz audit lock clean
 
 demo: $(CORE)
 	$(BIN)/radocraft demo
@@ -47,6 +47,9 @@ release: $(DEV)  # what is published, into artefacts/release: make release KEY=a
 
 fuzz: $(DEV)  # 200,000 inputs of every kind, for hours; a finding stops it and is kept as a test
 	$(BIN)/python -m tests.fuzz.run all
+
+audit: $(DEV)  # whether a row can be told from what leaves better than the account allows, by three testers; some minutes
+	$(BIN)/python -m pytest -q -s tests/attacks/standing_audit.py
 
 lock:  # write locks/ anew: every version and its hashes, for all Pythons and platforms
 	$(PYTHON) -m venv .lock-venv
