@@ -31,7 +31,15 @@ SQL = {"sqlglot"}
 SEES_PEOPLE = {"learning._linked_rows"}  # the few rows whose people agreed
 BORDERS = {  # where a file's content is not yet, or no more, a value of ours
     *("contract._contract", "contract._disagreements", "contract._keys", "contract._features", "contract._mistakes"),
-    *("gate._policy", "parts._check", "parts._footer", "parts._metadata", "parts._part", "parts._scores"),
+    *(
+        "gate._policy",
+        "parts._audit",
+        "parts._check",
+        "parts._footer",
+        "parts._metadata",
+        "parts._part",
+        "parts._scores",
+    ),
     *(
         "cli._identity",
         "cli._review",

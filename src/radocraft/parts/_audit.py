@@ -31,7 +31,7 @@ _SMALLEST = 5
 
 
 @dataclass(frozen=True)
-class ColumnAudit:
+class ColumnExposure:
     """What can be known of one value: to within ``usual``, or ``largest`` for the largest contributor.
 
     Both are half of an interval that holds the truth in 95 of 100 cases. Values count from ``low`` to ``high``.
@@ -50,7 +50,7 @@ class ColumnAudit:
 
 
 @dataclass(frozen=True)
-class CellAudit:
+class CellExposure:
     """A cell of few rows: how many, and half of the interval of a mean in it, in deviations of the column."""
 
     cell: str
@@ -59,7 +59,7 @@ class CellAudit:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Exposure:
     """What remains hidden of one row, or person, from whoever knows all others."""
 
     unit: str
@@ -67,8 +67,8 @@ class Audit:
     auc: float
     epsilon: float | None
     delta: float | None
-    columns: tuple[ColumnAudit, ...]
-    cells: tuple[CellAudit, ...]
+    columns: tuple[ColumnExposure, ...]
+    cells: tuple[CellExposure, ...]
 
     @property
     def sentence(self) -> str:
@@ -77,11 +77,11 @@ class Audit:
         return f"{100 * self.right:.0f} of 100 guesses right at best, if {who} (50 by chance)"
 
 
-def audit(part: Part) -> Audit:
-    """Audit a part by what it says of its noise; see the module's docstring."""
+def audit(part: Part) -> Exposure:
+    """Exposure a part by what it says of its noise; see the module's docstring."""
     policy, rho = part.metadata["policy"], part.metadata["policy"]["rho"]
     spent = math.inf if rho is None else float(rho)
-    return Audit(
+    return Exposure(
         unit=policy["unit"],
         right=float(ndtr((spent / 2.0) ** 0.5)),
         auc=float(ndtr(spent**0.5)),
@@ -92,14 +92,14 @@ def audit(part: Part) -> Audit:
     )
 
 
-def _columns(metadata: dict[str, Any]) -> tuple[ColumnAudit, ...]:
+def _columns(metadata: dict[str, Any]) -> tuple[ColumnExposure, ...]:
     policy, levels, width = metadata["policy"], metadata["levels"], len(metadata["columns"])
     square = math.inf if policy["row_bound"] is None else policy["row_bound"] ** 2 * width
     reach = min(policy["bound"] or math.inf, square**0.5)
     usual = _interval(levels, policy, 1.0, min(width, square) - 1.0)
     largest = _interval(levels, policy, reach**2, square - reach**2) if math.isfinite(reach) else 0.0
     return tuple(
-        ColumnAudit(name, centre - reach * scale, centre + reach * scale, usual * scale, largest * scale)
+        ColumnExposure(name, centre - reach * scale, centre + reach * scale, usual * scale, largest * scale)
         for name, centre, scale in zip(metadata["columns"], metadata["centre"], metadata["scale"], strict=True)
     )
 
@@ -112,7 +112,7 @@ def _interval(levels: dict[str, float], policy: dict[str, Any], square: float, r
     return float(_SURE / (policy["rows_per_person"] * known**0.5))
 
 
-def _cells(part: Part) -> tuple[CellAudit, ...]:
+def _cells(part: Part) -> tuple[CellExposure, ...]:
     """The smallest."""
     rows, sd = part.table.column("rows").to_numpy(), part.metadata["levels"]["sums"]
     words = [name for name in part.table.column_names if name.startswith("shared:")]
@@ -121,5 +121,5 @@ def _cells(part: Part) -> tuple[CellAudit, ...]:
         row = part.table.slice(at, 1).to_pylist()[0]
         codes = [f"{name.removeprefix('shared:')} {row[name]}" for name in words if row[name] != ANY]
         cell = ", ".join([*codes, f"label {row['label']}"])
-        out.append(CellAudit(cell, int(rows[at]), float(_SURE * sd / rows[at])))
+        out.append(CellExposure(cell, int(rows[at]), float(_SURE * sd / rows[at])))
     return tuple(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Record
 from radocraft.files import harmless
+from radocraft.gate import Release
 from radocraft.sums import BINS
 
 FORMAT = 2
@@ -160,6 +162,27 @@ class Metadata(_Strict):
     """SHA-256 over all of this but the signature, and the table."""
     signature: Annotated[str, Field(max_length=200, pattern="^[A-Za-z0-9+/]+={0,2}$")] | None = None
     """The peer's signature over the hash, if it signed."""
+
+
+def policy_words(release: Release[Any]) -> dict[str, Any]:
+    """What the part says of the policy that a release passed by."""
+    policy = release.policy
+    noisy, rho = policy.mode == "noise", release.spend.rho
+    epsilon = release.epsilon if noisy else math.inf
+    return {
+        "mode": policy.mode,
+        "noise": policy.noise if noisy and policy.epsilon is None else None,
+        "epsilon": epsilon if math.isfinite(epsilon) else None,
+        "delta": policy.delta if noisy else None,
+        "rho": rho if noisy else None,
+        "min_rows": policy.min_rows,
+        "bound": policy.bound if noisy else None,
+        "row_bound": policy.row_bound if noisy else None,
+        "unit": policy.unit,
+        "rows_per_person": policy.rows_per_person,
+        "guarantee": release.guarantee,
+        "rolled_up": release.rolled_up,
+    }
 
 
 def parse(content: bytes) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -47,11 +46,19 @@ from radocraft.contract import Contract, moment_labels, summed_columns
 from radocraft.errors import FileError, PolicyRefusal, Tampered
 from radocraft.files import __version__, writing
 from radocraft.ledger import Ledger
-from radocraft.parts._audit import Audit, audit
+from radocraft.parts._audit import Exposure, audit
 from radocraft.parts._check import broken, check_agreed, check_alone, check_column, check_keys, check_numbers
 from radocraft.parts._footer import KEY, WORDS, Opened, opened, refused
 from radocraft.parts._hidden import hidden_columns, taken_apart
-from radocraft.parts._metadata import FORMAT, check_fields, pack_by_label, parse, unpack_by_label, unpack_private
+from radocraft.parts._metadata import (
+    FORMAT,
+    check_fields,
+    pack_by_label,
+    parse,
+    policy_words,
+    unpack_by_label,
+    unpack_private,
+)
 from radocraft.parts._scores import (
     ScoreTables,
     describe_scores,
@@ -65,7 +72,7 @@ from radocraft.parts._table import codes_of, labels_of, matrix_of, places_of, pr
 from radocraft.sums import UNIT, Cells, Levels, ScoreCells, assemble
 
 if TYPE_CHECKING:
-    from radocraft.gate import Policy, Release
+    from radocraft.gate import Release
 
 _UNHASHED = {"hash", "signature"}
 
@@ -186,7 +193,7 @@ class Part(Tabular):
             self._stream(sink)
         return int(sink.getvalue().size) if self._bytes is None else self._bytes
 
-    def audit(self) -> Audit:
+    def audit(self) -> Exposure:
         """What an attacker can learn from it at best."""
         return audit(self)
 
@@ -300,7 +307,7 @@ def _describe(release: Release[Any]) -> dict[str, Any]:
         "fingerprint": contract.fingerprint,
         "peer": cells.peer,
         "rows": cells.total,
-        "policy": _policy_words(release),
+        "policy": policy_words(release),
         "notes": [*release.notes],
         **(_of_scores(cells, contract) if isinstance(cells, ScoreCells) else _of_columns(cells, contract)),
     }
@@ -328,26 +335,6 @@ def _of_scores(cells: ScoreCells, contract: Contract) -> dict[str, Any]:
         "moments": {},
         "hidden": {},
         "scores": describe_scores(cells, contract),
-    }
-
-
-def _policy_words(release: Release[Any]) -> dict[str, Any]:
-    policy: Policy = release.policy
-    noisy, rho = policy.mode == "noise", release.spend.rho
-    epsilon = release.epsilon if noisy else math.inf
-    return {
-        "mode": policy.mode,
-        "noise": policy.noise if noisy and policy.epsilon is None else None,
-        "epsilon": epsilon if math.isfinite(epsilon) else None,
-        "delta": policy.delta if noisy else None,
-        "rho": rho if noisy else None,
-        "min_rows": policy.min_rows,
-        "bound": policy.bound if noisy else None,
-        "row_bound": policy.row_bound if noisy else None,
-        "unit": policy.unit,
-        "rows_per_person": policy.rows_per_person,
-        "guarantee": release.guarantee,
-        "rolled_up": release.rolled_up,
     }
 
 
