@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from radocraft.arrays import Floats
-from radocraft.contract import Constants, Contract
+from radocraft.contract import Constants, Contract, private_columns
 from radocraft.model._fields import number
 from radocraft.rows import View, open_source
 
@@ -56,6 +56,11 @@ class ContractEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The model's columns: shared ones, then each peer's, of what several hold the first one's."""
+        private = [column.name for peer in self.peers for column in private_columns(self.contract, peer)]
+        return np.array([*self.contract.shared_columns, *dict.fromkeys(private)], dtype=object)
 
     def transform(self, X: Any) -> Floats:
         """The columns of the model for every row."""

@@ -161,6 +161,9 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 def test_sklearn_pipeline_gives_the_same(model: Model, people: pa.Table) -> None:
     pipeline, scores = model.to_sklearn(), model.predict(people)
+    names = [coefficient.name for coefficient in model.coefficients]
+    assert pipeline[0].get_feature_names_out().tolist() == names
+    assert model.to_sklearn()[0].set_output(transform="pandas").transform(people).columns.tolist() == names
     frame = people.to_pandas()
     frame.loc[3, "income"] = np.nan
     scores = model.predict(frame)
