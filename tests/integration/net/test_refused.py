@@ -200,7 +200,7 @@ def test_the_policys_reason_stays_at_the_peer(world: World) -> None:
         answer = bank.ask(channel, request)
         assert (answer.state, answer.exit_code) == ("refused", 4)
         assert not [word for word in ("0.125", "lifetime", "epsilon") if word in str(answer.reason)]
-        assert not bank.ledger()
+        assert [type(entry).__name__ for entry in bank.ledger()] == ["Withheld"]  # what the noisy counts cost
         assert bank.ask(channel, request) == answer
         with pytest.raises(NetworkError, match="no part of this job"):
             bank_part(channel, request)
