@@ -105,6 +105,8 @@ def mean_of(records: Sequence[Record], name: str) -> float:
 
 def _domains_won(records: list[Record]) -> float:
     drl = some(records, "drl")
+    if len({record["domain"] for record in drl}) < len(DOMAINS):
+        raise _NoCells
     return len({record["domain"] for record in drl if record["delta"] < 0}) / len(DOMAINS)
 
 
