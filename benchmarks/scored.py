@@ -24,6 +24,8 @@ from radocraft.research.study._cell import Cell, folds_of
 from radocraft.research.study._domains import DOMAINS
 from radocraft.research.study._methods import Fold, Rows
 from radocraft.rows._chunks import joined
+from radocraft.rows._estimators import Target, estimator
+from radocraft.rows._features import ScorerColumn
 from radocraft.rows._fitting import ordered
 from radocraft.rows._scoring_rows import _columns, _Peer, open_source, score_rows
 
@@ -43,7 +45,9 @@ class ScoredFold:
     new_codes: np.ndarray
     new_labels: np.ndarray
     new: np.ndarray
+    boosting: np.ndarray  # ... by each peer's boosting alone
     joined: np.ndarray  # log-odds of boosting on the joined table, of the test rows
+    pooled: np.ndarray  # ... of boosting, forest and linear model on the joined table, of equal weight
 
     @property
     def peers(self) -> int:
@@ -77,9 +81,9 @@ def agreed(peers: int, last: list[int]) -> Contract:
 
 def cells_of(domains: list[str]) -> Iterator[Cell]:
     """The cells of some domains."""
-    for name in domains:
-        for peers in PEERS:
-            for seed in DRAWS:
+    for seed in DRAWS:
+        for name in domains:
+            for peers in PEERS:
                 yield Cell(name, peers, 2, DOMAINS[name].default, folds=5, seed=seed)
 
 
@@ -105,13 +109,16 @@ def scored_folds(cell: Cell, kept: Path | None = None) -> Iterator[ScoredFold]:
 def scored_fold(fold: Fold) -> ScoredFold:
     """Fit every peer's model, and boosting on the joined table."""
     contract = agreed(len(fold.tables), [len(edges) for edges in fold.edges]).model_copy(update={"key": None})
-    model = HistGradientBoostingClassifier(random_state=0).fit(_whole(fold.train), fold.train.labels > 0)
-    share = np.clip(model.predict_proba(_whole(fold.test))[:, 1], 1e-6, 1 - 1e-6)
-    scores, new = [], []
-    for at, columns in enumerate(fold.columns):
-        old, fresh = _scored(contract, f"p{at}", *(_table(rows, columns) for rows in (fold.train, fold.test)))
+    train, test = _whole(fold.train), _whole(fold.test)
+    columns = [ScorerColumn(f"x{at}", "number") for at in range(train.shape[1])]
+    pool = estimator("boosting", columns, Target(2), 0, pooled=True)
+    scores, new, alone = [], [], []
+    for at, some in enumerate(fold.columns):
+        old, fresh = _scored(contract, f"p{at}", *(_table(rows, some) for rows in (fold.train, fold.test)))
         scores.append(old)
         new.append(fresh)
+        own = [np.column_stack([rows.codes, rows.values[:, some]]) for rows in (fold.train, fold.test)]
+        alone.append(_log_odds(HistGradientBoostingClassifier(random_state=0), own[0], fold.train, own[1]))
     return ScoredFold(
         fold.train.codes,
         (fold.train.labels > 0).astype(np.int64),
@@ -119,8 +126,16 @@ def scored_fold(fold: Fold) -> ScoredFold:
         fold.test.codes,
         (fold.test.labels > 0).astype(np.int64),
         np.column_stack(new),
-        np.log(share / (1 - share)),
+        np.column_stack(alone),
+        _log_odds(HistGradientBoostingClassifier(random_state=0), train, fold.train, test),
+        _log_odds(pool, train, fold.train, test),
     )
+
+
+def _log_odds(model: Any, train: np.ndarray, rows: Rows, test: np.ndarray) -> np.ndarray:
+    """What a model fitted on some rows says of the test rows."""
+    share = np.clip(model.fit(train, rows.labels > 0).predict_proba(test)[:, 1], 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(share / (1 - share)))
 
 
 def _scored(contract: Contract, name: str, old: pa.Table, new: pa.Table) -> tuple[np.ndarray, np.ndarray]:

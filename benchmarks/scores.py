@@ -3,10 +3,11 @@
     RADOCRAFT_DATA=... python benchmarks/scores.py [DOMAIN ...] [--noise 0.5] [--draws 2] [--kept DIRECTORY]
 
 44 cells: eleven domains, two and four peers, two draws of who holds what; two shared features of four bins, a random
-key of 365 values. Peers' own boosting is scored out of fold and leaves through the gate; all is tested on rows that
-nobody saw. Beside it: the best peer's own boosting (in hindsight), late fusion (the sum of the peers' log-odds less
-(p - 1) times the signature's), their average (nothing exchanged in training but calibration), boosting on the truly
-joined table, and "linked": a logistic on the truly joined scores, which is the most that any head can be.
+key of 365 values. What peers' own models say out of fold leaves through the gate; all is tested on rows that
+nobody saw. Beside it: the best peer's boosting alone and its own scorer (in hindsight, both), late fusion (the sum of
+the peers' log-odds less (p - 1) times the signature's), their average (nothing exchanged in training but calibration),
+boosting on the truly joined table ("pooled": with a forest and a linear model, as scorers are), and "linked": a
+logistic on the truly joined scores, which is the most that any head can be.
 A line per cell, then means and wins; every draw has its own key and noise, and their mean counts. Models are fitted
 once, and kept in a directory if one is given (benchmarks/scored.py).
 """
@@ -31,7 +32,8 @@ from radocraft.learning._outlook import Quality, Trials
 from radocraft.learning._virtual import Merged
 from radocraft.research.study._domains import DOMAINS
 
-NAMES = ("joined", "linked", "scores, key", "scores, no key", "average", "late fusion")
+NAMES = ("joined", "joined, pooled", "linked", "scores, key", "scores, no key", "average", "late fusion")
+OWN = ("boosting", "scorer")
 
 
 def run_fold(
@@ -40,9 +42,11 @@ def run_fold(
     """(method, quality on the test rows, error it told) for every method and draw of key and noise."""
     labels, new = fold.new_labels, fold.new
     yield "joined", Quality.of(fold.joined, labels), np.nan
+    yield "joined, pooled", Quality.of(fold.pooled, labels), np.nan
     yield "linked", Quality.of(linked(fold), labels), np.nan
-    for at, column in enumerate(new.T):
-        yield f"peer {at}", Quality.of(column, labels), np.nan
+    for at in range(fold.peers):
+        yield f"boosting {at}", Quality.of(fold.boosting[:, at], labels), np.nan
+        yield f"scorer {at}", Quality.of(new[:, at], labels), np.nan
     yield "average", Quality.of(new.mean(axis=1), labels), np.nan
     for _ in range(draws):
         for name, keyed in (("scores, key", True), ("scores, no key", False)):
@@ -95,27 +99,37 @@ def run_cell(folds: Iterator[ScoredFold], seed: int, noise: float, draws: int) -
         for name, quality, told in run_fold(fold, rng, noise, draws):
             found.setdefault(name, []).append([quality.error, quality.auc, quality.log_loss, told])
     means = {name: np.mean(values, axis=0).tolist() for name, values in found.items()}
-    error, auc, loss, _ = np.array([values for name, values in means.items() if name.startswith("peer")]).T
-    return {**{name: means[name] for name in NAMES}, "best peer": [error.min(), auc.max(), loss.min(), np.nan]}
+    best = {f"best {what}": _best([held for name, held in means.items() if name.startswith(what)]) for what in OWN}
+    return {**{name: means[name] for name in NAMES}, **best}
+
+
+def _best(peers: list[list[float]]) -> list[float]:
+    error, auc, loss, _ = np.array(peers).T
+    return [error.min(), auc.max(), loss.min(), np.nan]
 
 
 def summary(cells: list[dict[str, list[float]]]) -> Iterator[str]:
     """Means, gaps to the joined table and to linked scores, and wins against the best peer."""
     values = {name: np.array([cell[name] for cell in cells]) for name in cells[0]}
     head = f"{'method':16s} {'error':>6s} {'AUC':>6s} {'logloss':>7s} {'joined':>6s} {'linked':>6s}"
-    yield f"{head}  wins (error, AUC, log loss) of {len(cells)}"
-    best = values["best peer"]
+    yield f"{head}  wins of {len(cells)} (error, AUC, log loss) against the best peer's boosting, scorer"
     for name, found in values.items():
         error, auc, loss, _ = found.mean(axis=0)
         gaps = [100 * (found[:, 0] - values[other][:, 0]).mean() for other in ("joined", "linked")]
-        wins = (found[:, 0] < best[:, 0]).sum(), (found[:, 1] > best[:, 1]).sum(), (found[:, 2] < best[:, 2]).sum()
+        wins = "; ".join(_wins(found, values[f"best {what}"]) for what in OWN)
         row = f"{name:16s} {100 * error:6.2f} {auc:6.4f} {loss:7.4f} {gaps[0]:6.2f} {gaps[1]:6.2f}"
-        yield f"{row}  {wins[0]}, {wins[1]}, {wins[2]}"
+        yield f"{row}  {wins}"
     fused = (values["scores, key"][:, 2] < values["late fusion"][:, 2]).sum()
     yield f"late fusion beaten in log loss in {fused} of {len(cells)}"
     for name in ("scores, key", "scores, no key"):
         off = np.abs(values[name][:, 3] - values[name][:, 0])
         yield f"{name}: told error off by {100 * off.mean():.2f} points on average, {100 * off.max():.2f} at most"
+
+
+def _wins(found: np.ndarray, best: np.ndarray) -> str:
+    """In how many cells a method is better."""
+    better = (found[:, 0] < best[:, 0], found[:, 1] > best[:, 1], found[:, 2] < best[:, 2])
+    return ", ".join(str(int(each.sum())) for each in better)
 
 
 def main() -> None:

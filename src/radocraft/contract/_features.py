@@ -249,7 +249,7 @@ class Score(Record):
     of: Annotated[tuple[str, ...], AfterValidator(_any_order)] | None = None
     """The peer's columns that the model may use; all of them if left out, but for identifiers."""
     model: Literal["boosting", "linear"] = "boosting"
-    """What is fitted: boosted trees, or a linear model."""
+    """What is fitted: boosted trees (up to 20,000 rows with a forest and a linear model), or a linear model."""
     folds: Annotated[Whole, Field(ge=2, le=20)] = 5
     """Rows are scored by models that did not see them; into so many folds they are dealt for it."""
     group: str | None = Field(default=None, min_length=1)

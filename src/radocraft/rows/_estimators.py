@@ -17,6 +17,7 @@ from radocraft.arrays import Floats
 from radocraft.errors import DataError
 from radocraft.rows._calibration import RAW_TOP, raw_log_odds
 from radocraft.rows._features import ScorerColumn
+from radocraft.rows._pool import pool
 
 EstimatorInput = Literal["matrix", "frame", "numbered"]
 _PARTICULAR = ("lightgbm", "xgboost")
@@ -35,11 +36,14 @@ class Target:
         return self.classes == 0
 
 
-def estimator(model: str, columns: Sequence[ScorerColumn], target: Target, seed: int) -> Any:
-    """What the contract asks for, not fitted."""
-    if model == "boosting":
-        return _boosting(columns, target, seed)
-    return _prepared(_linear(target), columns)
+def estimator(model: str, columns: Sequence[ScorerColumn], target: Target, seed: int, *, pooled: bool = False) -> Any:
+    """What the contract asks for, not fitted; boosting in company if ``pooled``."""
+    if model == "linear":
+        return _prepared(_linear(target), columns)
+    boosting = _boosting(columns, target, seed)
+    if not pooled:
+        return boosting
+    return pool(boosting, _prepared(_linear(target), columns), of_number=target.is_number, seed=seed)
 
 
 def adopted(given: Any, columns: Sequence[ScorerColumn], target: Target) -> tuple[Any, EstimatorInput]:
@@ -148,4 +152,9 @@ def raw_scores(model: Any, rows: Any, target: Target) -> Floats:
     probabilities = np.asarray(model.predict_proba(rows), dtype=np.float64)
     probability = np.zeros((len(probabilities), target.classes))
     probability[:, np.asarray(model.classes_, dtype=np.int64)] = probabilities
-    return raw_log_odds(probability[:, 1] if target.classes == 2 else probability)
+    return from_probabilities(probability)
+
+
+def from_probabilities(probability: Floats) -> Floats:
+    """Log-odds of each class; of the second if there are two."""
+    return raw_log_odds(probability[:, 1] if probability.shape[1] == 2 else probability)

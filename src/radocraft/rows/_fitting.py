@@ -20,11 +20,12 @@ from radocraft.rows._calibration import (
     reliability,
 )
 from radocraft.rows._chunks import Asking, Chunk
-from radocraft.rows._estimators import EstimatorInput, Target, given_form, raw_scores
+from radocraft.rows._estimators import EstimatorInput, Target, from_probabilities, given_form, raw_scores
 from radocraft.rows._features import ScorerColumn
 from radocraft.rows._folds import Deal, canonical_order, equal_rows_are_one, lots, strata_of
 from radocraft.rows._lots import Drawing, Lottery
 from radocraft.rows._parallel import in_parallel
+from radocraft.rows._pool import said_by_each, together, weights_of
 from radocraft.rows._scorer import Scorer
 
 _FITTING = "fitting the peer's model"
@@ -44,6 +45,8 @@ class FitPlan:
         The estimator, and how it takes rows; None for scores from elsewhere.
     notes
         What was said so far.
+    pooled
+        Whether the estimator is a pool whose weights are to be found.
     """
 
     asking: Asking
@@ -51,6 +54,7 @@ class FitPlan:
     unfitted: Any | None
     form: EstimatorInput
     notes: tuple[str, ...]
+    pooled: bool = False
 
     @property
     def contract(self) -> Contract:
@@ -190,24 +194,36 @@ class _Known:
 
         folds, target = self.plan.folds, self.plan.target
         rows = given_form(self.chunk.matrix, self.plan.columns, self.plan.form)
-        wide = target.classes > 2
-        raw = np.empty((len(self.chunk), target.classes) if wide else len(self.chunk))
+        said: dict[int, Floats] = {}
 
         def one(at: int) -> Any:
             seen = np.flatnonzero(self.fold != at)
             whole = len(seen) == len(self.fold)
             model = clone(self.plan.unfitted)
             model.fit(rows if whole else _some(rows, seen), self.aim if whole else self.aim[seen])
-            unseen = np.flatnonzero(self.fold == at)
-            if len(unseen):
-                raw[unseen] = raw_scores(model, _some(rows, unseen), target)
+            unseen = _some(rows, np.flatnonzero(self.fold == at))
+            if at < folds:
+                pooled = self.plan.pooled
+                said[at] = said_by_each(model, unseen, target.classes) if pooled else raw_scores(model, unseen, target)
             return model
 
         def advance(done: int) -> None:
             progress(_FITTING, len(self.chunk) * done, len(self.chunk) * (folds + 1))
 
         advance(0)
-        return tuple(in_parallel(one, folds + 1, advance)), raw
+        # scikit-learn's forests and column transformers set all warnings anew for each piece of work, for all threads
+        models = tuple(in_parallel(one, folds + 1, advance, most=1 if self.plan.pooled else None))
+        raw = np.empty((len(self.chunk), *said[0].shape[1:]))
+        for at in range(folds):
+            raw[self.fold == at] = said[at]
+        return models, self._weighed(models, raw) if self.plan.pooled else raw
+
+    def _weighed(self, models: tuple[Any, ...], said: Floats) -> Floats:
+        """Raw scores of a pool, whose models are given their weights."""
+        weights = weights_of(said, self.aim)
+        for model in models:
+            model.set_params(weights=weights.tolist())
+        return together(said, weights) if self.plan.target.is_number else from_probabilities(together(said, weights))
 
     def maps(self, raw: Floats) -> tuple[tuple[PlattCalibration | LinearCalibration, ...], ...]:
         """How every model is calibrated: ours all alike, by all rows out of fold; scores from elsewhere in folds."""

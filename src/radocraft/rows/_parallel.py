@@ -26,12 +26,17 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def in_parallel(work: Callable[[int], Result], times: int, advance: Callable[[int], Any]) -> list[Result]:
-    """The results of ``work(0)``, ``work(1)`` and so on; ``advance`` hears how many are done."""
+def in_parallel(
+    work: Callable[[int], Result], times: int, advance: Callable[[int], Any], *, most: int | None = None
+) -> list[Result]:
+    """The results of ``work(0)``, ``work(1)`` and so on; ``advance`` hears how many are done.
+
+    ``most`` is how many may be at work at once, if not one on each core; each has no more threads for that.
+    """
     workers = max(1, min(cores(), times))
     limited = _limited(work, workers)
     out: dict[int, Result] = {}
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(min(workers, most or workers)) as pool:
         waiting = {pool.submit(limited, index): index for index in range(times)}
         try:
             for future in as_completed(waiting):

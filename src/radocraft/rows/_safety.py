@@ -27,6 +27,7 @@ _INSIDE = (
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
     "sklearn.utils.validation.check_array",
 )
 _ELSEWHERE = {
@@ -48,13 +49,17 @@ _FROM = 7
 
 def trusted_types(data: bytes) -> list[str]:
     """The names in a file of models that are no plain ones of scikit-learn, but known to run no code."""
+    return sorted(_known() & {*_asked(data)})
+
+
+def _known() -> set[str]:
     from importlib.util import find_spec  # noqa: PLC0415
 
     known = {*_INSIDE}
     for package, names in _ELSEWHERE.items():
         if find_spec(package) is not None:
             known |= {*names}
-    return sorted(known & {*_asked(data)})
+    return known
 
 
 def _asked(data: bytes) -> list[str]:
@@ -75,8 +80,8 @@ def save_models(models: Sequence[Any]) -> bytes:
     try:
         parts = (part for part, _ in _parts(list(models), (), set()))
         data = settled(bytes(skops.io.dumps(with_texts(list(models), parts))))
-        if {*_asked(data)} - {*trusted_types(data)}:
-            load_models(data, _asked(data))  # what skops does not know may not come back as it was
+        if not {*(asked := _asked(data))} <= _known():
+            load_models(data, asked)  # what skops does not know may not come back as it was
     except (TypeError, ValueError, AttributeError, RecursionError, Tampered) as error:
         kind, why = type(models[-1]).__name__, str(error.__cause__ or error).splitlines()[0].rstrip(".")
         raise FileError(
@@ -90,8 +95,9 @@ def load_models(data: bytes, trusted: Sequence[str] = ()) -> tuple[Any, ...]:
     """Models from such bytes, their trees looked at; ``trusted`` are further types that the user vouches for."""
     import skops.io  # noqa: PLC0415
 
-    allowed = {*trusted_types(data), *trusted}
-    if strange := [name for name in _asked(data) if name not in allowed]:
+    asked = _asked(data)
+    allowed = {*asked} & {*_known(), *trusted}
+    if strange := [name for name in asked if name not in allowed]:
         raise FileError(
             f"The scorer's file holds {', '.join(strange)}, which could run code when it is loaded, so nothing was "
             "loaded. If you made the file yourself, name them as `trusted`; else ask where it comes from."

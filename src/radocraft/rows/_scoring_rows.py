@@ -31,6 +31,7 @@ from radocraft.rows._fitting import FitPlan, fit, ordered
 from radocraft.rows._keys import KeyReader
 from radocraft.rows._lots import Drawing
 from radocraft.rows._parallel import in_turn
+from radocraft.rows._pool import POOLED_ROWS
 from radocraft.rows._scored import ScoredRows, concatenate
 from radocraft.rows._scorer import Scorer
 from radocraft.rows._spelling import spelled_otherwise
@@ -97,7 +98,7 @@ def score_rows(
     if score.fitted_elsewhere:
         notes += seen_before(seen, rows, progress)
     rows = ordered(rows, seed)
-    fitted = fit(_plan(asking, score, scorer, notes), rows, progress)
+    fitted = fit(_plan(asking, score, scorer, notes, len(rows)), rows, progress)
     if seen is whole:
         return _scored(fitted, rows, Drawing(fitted.lottery)), fitted
     del rows
@@ -219,14 +220,15 @@ def _columns(peer: _Peer, score: Score, scorer: Any | None) -> tuple[tuple[Score
     return chosen.columns, chosen.notes
 
 
-def _plan(asking: Asking, score: Score, scorer: Any | None, notes: tuple[str, ...]) -> FitPlan:
+def _plan(asking: Asking, score: Score, scorer: Any | None, notes: tuple[str, ...], rows: int) -> FitPlan:
     unfitted: Any | None = None
     form: EstimatorInput = "matrix"
+    pooled = scorer is None and not score.fitted_elsewhere and score.model == "boosting" and rows <= POOLED_ROWS
     if scorer is not None:
         unfitted, form = adopted(scorer, asking.columns, asking.target)
     elif not score.fitted_elsewhere:
-        unfitted = estimator(score.model, asking.columns, asking.target, asking.seed)
-    return FitPlan(asking, score.folds, unfitted, form, notes)
+        unfitted = estimator(score.model, asking.columns, asking.target, asking.seed, pooled=pooled)
+    return FitPlan(asking, score.folds, unfitted, form, notes, pooled)
 
 
 def seen_before(peer: _Peer, rows: Chunk, progress: Progress) -> tuple[str, ...]:
