@@ -79,9 +79,9 @@ def agreed(peers: int, last: list[int]) -> Contract:
     )
 
 
-def cells_of(domains: list[str]) -> Iterator[Cell]:
+def cells_of(domains: list[str], draws: tuple[int, ...] = DRAWS) -> Iterator[Cell]:
     """The cells of some domains."""
-    for seed in DRAWS:
+    for seed in draws:
         for name in domains:
             for peers in PEERS:
                 yield Cell(name, peers, 2, DOMAINS[name].default, folds=5, seed=seed)

@@ -1,6 +1,6 @@
 """Scores and what they gain, on the paper's domains.
 
-    RADOCRAFT_DATA=... python benchmarks/scores.py [DOMAIN ...] [--noise 0.5] [--draws 2] [--kept DIRECTORY]
+    RADOCRAFT_DATA=... python benchmarks/scores.py [DOMAIN ...] [--noise 0.5] [--draws 2] [--splits 2] [--kept FOLDER]
 
 44 cells: eleven domains, two and four peers, two draws of who holds what; two shared features of four bins, a random
 key of 365 values. What peers' own models say out of fold leaves through the gate; all is tested on rows that
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import logit
-from scored import KEYS, ScoredFold, cells_of, scored_folds
+from scored import DRAWS, KEYS, ScoredFold, cells_of, scored_folds
 from sklearn.linear_model import LogisticRegression
 
 from radocraft import Policy
@@ -139,10 +139,11 @@ def main() -> None:
     wanted.add_argument("--noise", type=float, default=0.5, help="0 for exact mode")
     wanted.add_argument("--draws", type=int, default=2, help="draws of key and noise")
     wanted.add_argument("--kept", type=Path, help="where fitted scores are kept")
+    wanted.add_argument("--splits", type=int, default=len(DRAWS), help="draws of who holds what")
     wanted.add_argument("--json", action="store_true", help="one JSON document in place of the table")
     given = wanted.parse_args()
     cells, lines = [], []
-    for number, cell in enumerate(cells_of(given.domains)):
+    for number, cell in enumerate(cells_of(given.domains, DRAWS[: given.splits])):
         cells.append(run_cell(scored_folds(cell, given.kept), number, given.noise, given.draws))
         lines.append({"domain": cell.domain, "peers": cell.peers, "draw": cell.seed, **cells[-1]})
         if not given.json:

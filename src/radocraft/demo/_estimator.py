@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,8 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Contract
 from radocraft.gate import Noise, Policy, release
-from radocraft.learning import Population, fit_drl, fit_matching, merge_cells
-from radocraft.rows import craft_rows
+from radocraft.learning import Population, fit_drl, fit_matching, learn, merge_cells
+from radocraft.model import predict
+from radocraft.peer import share
+from radocraft.rows import Scorer, craft_rows
 from radocraft.sums import Cells
 
 Column = int | str
@@ -49,7 +52,10 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     noise
         How much noise every sum carries, as a share of its sampling error; none if 0.
     random_state
-        The seed of that noise.
+        The seed of that noise, where columns are summed.
+    scorer
+        In place of columns each peer sums what a model of its own says of rows out of fold: "boosting", "linear", or an
+        estimator. None sums columns. `method`, `caution` and `alpha` are for columns.
 
     Examples
     --------
@@ -58,6 +64,9 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> classifier = RadocraftClassifier(shared=["mean radius"]).fit(X, y)
     >>> bool(classifier.score(X, y) > 0.9)
     True
+    >>> by_scores = RadocraftClassifier(shared=["mean radius"], scorer="linear").fit(X, y)
+    >>> by_scores.model_.peers
+    ('peer0', 'peer1')
     """
 
     def __init__(
@@ -72,6 +81,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         min_rows: int = 1,
         noise: float = 0.0,
         random_state: int = 0,
+        scorer: Any = None,
     ) -> None:
         self.peers = peers
         self.shared = shared
@@ -82,6 +92,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.min_rows = min_rows
         self.noise = noise
         self.random_state = random_state
+        self.scorer = scorer
 
     def fit(self, X: Any, y: Any) -> Self:
         """Cut the table into peers, sum by block, learn."""
@@ -98,6 +109,8 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.shared_, self.peers_ = self._columns(X.shape[1])
         self.edges_ = tuple(_edges(X[:, position], self.bins) for position in self.shared_)
         self.contract_ = self._contract()
+        if self.scorer is not None:
+            return self._fit_scores(X, labels)
         codes = self._codes(X)
         blocks = merge_cells(
             tuple(
@@ -119,6 +132,8 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Log-odds of the second class."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        if self.scorer is not None:
+            return np.asarray(predict(self.model_, self._table(X), scorers=self.scorers_).score)
         shared = self.contract_.encode_shared(self._codes(X)) @ self.shared_coef_
         values = np.clip(X[:, np.concatenate(self.peers_)], *self.limits_)
         private = np.nan_to_num(values - self.centre_, nan=0.0) @ self.coef_
@@ -140,6 +155,39 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
+    def _fit_scores(self, X: Floats, labels: Ints) -> Self:
+        """Each peer scores out of fold and sums its scores; the head is learned from the sums."""
+        table = self._table(X).append_column("label", pa.array(labels))
+        own, scorers = None if isinstance(self.scorer, str) else self.scorer, list[Scorer]()
+        parts = [
+            share(
+                table.select([*(f"shared{position}" for position in range(len(self.shared_))), *self._of(index), "label"]),
+                self.contract_,
+                peer,
+                policy=self._policy(),
+                scorer=own,
+                on_scorer=scorers.append,
+            )
+            for index, peer in enumerate(self.contract_.peers)
+        ]
+        self.scorers_ = tuple(scorers)
+        self.model_ = learn(parts, self.contract_)
+        return self
+
+    def _table(self, X: Floats) -> pa.Table:
+        """The columns by the names of the contract."""
+        columns = {f"shared{index}": X[:, where] for index, where in enumerate(self.shared_)}
+        for index, where in enumerate(self.peers_):
+            columns |= dict(zip(self._of(index), X[:, where].T, strict=True))
+        return pa.table({name: pa.array(column, from_pandas=True) for name, column in columns.items()})
+
+    def _of(self, index: int) -> tuple[str, ...]:
+        """A peer's columns."""
+        return _names(f"peer{index}", len(self.peers_[index]))
+
+    def _policy(self) -> Policy:
+        return Policy(self.min_rows, noise=self.noise) if self.noise else Policy.exact(self.min_rows)
+
     def _columns(self, width: int) -> tuple[Ints, tuple[Ints, ...]]:
         shared = self._positions(self.shared)
         if self.peers is not None:
@@ -157,12 +205,15 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _contract(self) -> Contract:
         shared = [{"name": f"shared{index}", "edges": edges.tolist()} for index, edges in enumerate(self.edges_)]
-        peers = {
-            f"peer{index}": {"features": dict.fromkeys(_names(f"peer{index}", len(where)), "numeric")}
-            for index, where in enumerate(self.peers_)
-        }
+        peers = {f"peer{index}": {"features": self._features(index)} for index in range(len(self.peers_))}
         label = {"column": "label", "positive": 1, "negative": -1}
         return Contract.model_validate({"name": "one table", "label": label, "shared": shared, "peers": peers})
+
+    def _features(self, index: int) -> dict[str, object]:
+        if self.scorer is None:
+            return dict.fromkeys(self._of(index), "numeric")
+        model = self.scorer if isinstance(self.scorer, str) else "boosting"
+        return {f"score{index}": {"kind": "score", "of": [*self._of(index)], "model": model}}
 
     def _codes(self, X: Floats) -> Ints:
         codes = np.zeros((len(X), len(self.shared_)), dtype=np.int64)
@@ -173,8 +224,7 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cells(self, peer: str, values: Floats, codes: Ints, labels: Ints) -> Cells:
         columns = _names(peer, values.shape[1])
-        policy = Policy(self.min_rows, noise=self.noise) if self.noise else Policy.exact(self.min_rows)
-        noise = Noise.seeded(self.random_state, peer)
+        policy, noise = self._policy(), Noise.seeded(self.random_state, peer)
         tally = craft_rows(
             self.contract_,
             peer,

@@ -71,6 +71,14 @@ def adopted(given: Any, columns: Sequence[ScorerColumn], target: Target) -> tupl
     return _prepared(fresh, columns), "matrix"
 
 
+def goes_in_threads(given: Any) -> bool:
+    """Whether several may be fitted at once in threads.
+
+    scikit-learn's forests and column transformers set the list of warnings anew at each step, for all threads.
+    """
+    return not type(given).__module__.startswith("sklearn.") or "HistGradientBoosting" in type(given).__name__
+
+
 def _takes_frames(given: Any) -> bool:
     from sklearn.compose import ColumnTransformer  # noqa: PLC0415
     from sklearn.pipeline import Pipeline  # noqa: PLC0415

@@ -20,7 +20,14 @@ from radocraft.rows._calibration import (
     reliability,
 )
 from radocraft.rows._chunks import Asking, Chunk
-from radocraft.rows._estimators import EstimatorInput, Target, from_probabilities, given_form, raw_scores
+from radocraft.rows._estimators import (
+    EstimatorInput,
+    Target,
+    from_probabilities,
+    given_form,
+    goes_in_threads,
+    raw_scores,
+)
 from radocraft.rows._features import ScorerColumn
 from radocraft.rows._folds import Deal, canonical_order, equal_rows_are_one, lots, strata_of
 from radocraft.rows._lots import Drawing, Lottery
@@ -211,8 +218,8 @@ class _Known:
             progress(_FITTING, len(self.chunk) * done, len(self.chunk) * (folds + 1))
 
         advance(0)
-        # scikit-learn's forests and column transformers set all warnings anew for each piece of work, for all threads
-        models = tuple(in_parallel(one, folds + 1, advance, most=1 if self.plan.pooled else None))
+        most = None if goes_in_threads(self.plan.unfitted) else 1
+        models = tuple(in_parallel(one, folds + 1, advance, most=most))
         raw = np.empty((len(self.chunk), *said[0].shape[1:]))
         for at in range(folds):
             raw[self.fold == at] = said[at]

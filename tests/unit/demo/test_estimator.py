@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.unit.noisy import noisy_part
@@ -75,3 +76,14 @@ def test_the_papers_method_is_there(table: tuple[np.ndarray, np.ndarray]) -> Non
     values, labels = table
     singletons = RadocraftClassifier(shared=[3], bins=len(labels), method="drl")
     assert singletons.fit(values, labels).score(values, labels) > 0.8
+
+
+@pytest.mark.parametrize("scorer", ["linear", LogisticRegression(C=0.1)])
+def test_peers_with_models_of_their_own_do_better_than_either(table, scorer) -> None:  # type: ignore[no-untyped-def]
+    values, labels = table
+    values = np.where(np.random.default_rng(0).random(values.shape) < 0.02, np.nan, values)
+    both = RadocraftClassifier([[0, 2], [1, 4]], shared=[3], min_rows=10, scorer=scorer).fit(values[:400], labels[:400])
+    new, truth = both._table(values[400:]), labels[400:] == 1
+    alone = [each.score(new)[each.names[0]].to_numpy() > 0 for each in both.scorers_]
+    assert both.score(values[400:], labels[400:]) > max(np.mean(told == truth) for told in alone)
+    np.testing.assert_allclose(both.predict_proba(values[400:]).sum(axis=1), 1.0)
