@@ -37,7 +37,7 @@ class Target:
 
 
 def estimator(model: str, columns: Sequence[ScorerColumn], target: Target, seed: int, *, pooled: bool = False) -> Any:
-    """What the contract asks for, not fitted; boosting in company if ``pooled``."""
+    """What the contract asks for, not fitted; boosting with a forest and a linear model if ``pooled``."""
     if model == "linear":
         return _prepared(_linear(target), columns)
     boosting = _boosting(columns, target, seed)
@@ -74,7 +74,7 @@ def adopted(given: Any, columns: Sequence[ScorerColumn], target: Target) -> tupl
 def goes_in_threads(given: Any) -> bool:
     """Whether several may be fitted at once in threads.
 
-    scikit-learn's forests and column transformers set the list of warnings anew at each step, for all threads.
+    scikit-learn's forests and column transformers reset the list of warnings, which belongs to all threads.
     """
     return not type(given).__module__.startswith("sklearn.") or "HistGradientBoosting" in type(given).__name__
 

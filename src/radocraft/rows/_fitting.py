@@ -53,7 +53,7 @@ class FitPlan:
     notes
         What was said so far.
     pooled
-        Whether the estimator is a pool whose weights are to be found.
+        Whether the estimator is a pool of models whose weights are found here.
     """
 
     asking: Asking

@@ -1,8 +1,8 @@
-"""Boosting in company, where rows are few: with a forest and a linear model.
+"""Boosting together with a forest and a linear model, for tables with few rows.
 
-Each of the three is best on some tables, and nobody knows beforehand on which. All are fitted, and a score is made of
-the mean of their probabilities, by weights under which the labels of rows out of fold are likeliest. A large table has
-boosting alone: there the others cost more than they add.
+On small tables none of the three is best everywhere, and nobody knows beforehand which one is. So all are fitted, and
+their probabilities are averaged, with the weights under which the labels of rows out of fold are most likely. A large
+table has boosting alone: there the other two cost more than they add.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STEPS, _PRIOR, _HEAVY = 200, 1.0, 100.0
 
 
 def pool(boosting: Any, linear: Any, *, of_number: bool, seed: int) -> Any:
-    """Boosting, a forest and a linear model, not fitted and of equal weight."""
+    """The three models, not fitted, with equal weights."""
     from sklearn.ensemble import VotingClassifier, VotingRegressor  # noqa: PLC0415
 
     members = [("boosting", boosting), ("forest", _forest(of_number, seed)), ("linear", linear)]
@@ -30,7 +30,7 @@ def pool(boosting: Any, linear: Any, *, of_number: bool, seed: int) -> Any:
 
 
 def _forest(of_number: bool, seed: int) -> Any:
-    """Trees with cuts by lot; how large they grow is bounded, as they are kept in a file."""
+    """Trees with random cuts, limited in size because the scorer's file contains them."""
     from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor  # noqa: PLC0415
 
     kind = ExtraTreesRegressor if of_number else ExtraTreesClassifier
@@ -38,7 +38,7 @@ def _forest(of_number: bool, seed: int) -> Any:
 
 
 def said_by_each(model: Any, rows: Any, classes: int) -> Floats:
-    """What each model of a pool says of rows: (rows, models, classes) probabilities, or (rows, models) numbers."""
+    """What each model predicts: (rows, models, classes) probabilities, or (rows, models) numbers."""
     said = np.asarray(model.transform(rows), dtype=np.float64)
     if not classes:
         return said
@@ -48,22 +48,22 @@ def said_by_each(model: Any, rows: Any, classes: int) -> Floats:
 
 
 def weights_of(said: Floats, aim: Floats | Ints) -> Floats:
-    """The weights, adding up to 1, by which what models say out of fold is best.
+    """Weights of the models, not negative and with sum 1, from what they predict out of fold.
 
-    Of classes those that make the labels likeliest (the EM steps for the shares of a mixture, with a row of each
-    model's added so that none is certain); of numbers those of least squares, not negative.
+    For classes the weights maximise the likelihood of the labels (EM for the shares of a mixture, with one row added
+    per model). For numbers they minimise the squared error.
 
     Examples
     --------
     >>> sure, vague = [0.1, 0.9], [0.5, 0.5]
     >>> weights_of(np.array([[sure, vague], [sure[::-1], vague]] * 20), np.array([1, 0] * 20)).round(2)
-    array([0.98, 0.02])
+    array([0.95, 0.05])
     >>> weights_of(np.array([[1.0, 5.0], [2.0, 2.0], [3.0, 5.0]]), np.array([1.0, 2.0, 3.0])).round(2)
     array([1., 0.])
     """
     count = said.shape[1]
     if said.ndim == 2:
-        heavy = _HEAVY * max(float(np.abs(said).max()), 1.0) * len(said) ** 0.5  # as good as a rule: they add up to 1
+        heavy = _HEAVY * max(float(np.abs(said).max()), 1.0) * len(said) ** 0.5  # makes the sum 1
         found = nnls(np.vstack([said, np.full(count, heavy)]), np.append(aim, heavy))[0]
         return np.asarray(found / found.sum())
     likelihood = np.maximum(said[np.arange(len(said)), :, aim], 1e-4)
@@ -76,5 +76,5 @@ def weights_of(said: Floats, aim: Floats | Ints) -> Floats:
 
 
 def together(said: Floats, weights: Floats) -> Floats:
-    """The weighted mean of what all models say."""
+    """The weighted mean of all models."""
     return np.asarray(np.tensordot(said, weights, axes=(1, 0)))
