@@ -161,7 +161,9 @@ class RadocraftClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own, scorers = None if isinstance(self.scorer, str) else self.scorer, list[Scorer]()
         parts = [
             share(
-                table.select([*(f"shared{position}" for position in range(len(self.shared_))), *self._of(index), "label"]),
+                table.select(
+                    [*(f"shared{position}" for position in range(len(self.shared_))), *self._of(index), "label"]
+                ),
                 self.contract_,
                 peer,
                 policy=self._policy(),
