@@ -1,6 +1,5 @@
 """What models state beside what is true, on the paper's domains: the tables of docs/evidence/models.md.
 
-    python benchmarks/models.py estimates      error and AUC against held-out rows
     python benchmarks/models.py probabilities  calibration and log loss on held-out rows
     python benchmarks/models.py certificate    guaranteed loss against the truly joined table
     python benchmarks/models.py linked         200 linked rows against every fixed caution
@@ -68,36 +67,12 @@ def print_table(title: str, head: list[str], lines: list[list[str]]) -> None:
     print(f"\n{title}\n\n{markdown(head, lines)}", flush=True)
 
 
-def estimates() -> None:
-    """Estimated error and AUC against held-out rows."""
-    head = ["domain", "error estimated %", "true %", "AUC estimated", "true", "error off by, points", "AUC off by"]
-    found = by_domain(_estimate)
-    lines = []
-    for domain, rows in found.items():
-        mean = np.mean(rows, axis=0)
-        gaps = np.abs(rows[:, [0, 2]] - rows[:, [1, 3]]).mean(axis=0)
-        shown = [f"{100 * value:.1f}" for value in mean[:2]] + [f"{value:.3f}" for value in mean[2:]]
-        lines.append([domain, *shown, f"{100 * gaps[0]:.1f}", f"{gaps[1]:.3f}"])
-    whole = np.concatenate([*found.values()])
-    error, area = np.abs(whole[:, 0] - whole[:, 1]).mean(), np.abs(whole[:, 2] - whole[:, 3]).mean()
-    lines.append([f"all {len(whole)} cells", "", "", "", "", f"{100 * error:.2f}", f"{area:.4f}"])
-    print_table("Estimated without one joined row, and true", head, lines)
-
-
 def by_domain(judge: Callable[[Fold], tuple[float, ...]]) -> dict[str, np.ndarray]:
     """What is found in each cell of a domain, the mean over its folds."""
     found: dict[str, list[np.ndarray]] = defaultdict(list)
     for cell in grid():
         found[cell.domain].append(np.mean([judge(fold) for fold in folds_of(cell)], axis=0))
     return {domain: np.array(rows) for domain, rows in found.items()}
-
-
-def _estimate(fold: Fold) -> tuple[float, ...]:
-    blocks, fit = fitted(fold)
-    population = Population.of(blocks, fit)
-    told, odds = population.estimate(prior=True), population.odds(prior=True)
-    scores, labels = design_matrix(blocks, fold.test) @ fit.theta, fold.test.labels
-    return told.error, error_rate(odds.log_odds(scores), labels), told.auc or 0.0, auc(scores, labels)
 
 
 def probabilities() -> None:
@@ -293,7 +268,7 @@ def _spline_errors(fold: Fold) -> tuple[float, float, float]:
 def second() -> None:
     """Both estimates against held-out rows, by exact sums and counts."""
     lines, every = [], []
-    for name in DOMAINS:
+    for name in LARGE:
         found = []
         for cell in cells((name,), (2, 4), (1, 3)):
             found += [_second(fold) for fold in list(folds_of(cell))[:2]]
@@ -330,10 +305,10 @@ def _second(fold: Fold) -> list[float]:
     labels, scores = fold.test.labels, [each.predict(test) for each in (model, better)]
     errors = [float(np.mean(each.positive != (labels > 0))) for each in scores]
     calibration = [off_by(each.probability, labels) for each in scores]
-    told = better.second_round or model.estimate
+    before, now = model.estimate.outlooks[0], (better.second_round or model.estimate).outlooks[0]
     return [
-        *(errors[0], model.estimate.error, told.error),
-        *(auc(scores[0].score, labels), float(model.estimate.auc or 0), float(told.auc or 0)),
+        *(errors[0], before.error, now.error),
+        *(auc(scores[0].score, labels), float(before.auc or 0), float(now.auc or 0)),
         *(calibration[0], calibration[1]),
     ]
 
@@ -414,7 +389,6 @@ def as_table(contract: Contract, held: PeerTable) -> pa.Table:
 
 
 SECTIONS: dict[str, Callable[[], None]] = {
-    "estimates": estimates,
     "probabilities": probabilities,
     "certificate": certificate,
     "linked": linked,

@@ -72,7 +72,8 @@ def learn_words(road: Path, *more: object) -> tuple[object, ...]:
 def test_the_whole_road(road: Path, run) -> None:  # type: ignore[no-untyped-def]
     learned = run(*learn_words(road))
     assert learned.code == 0
-    assert "guaranteed under any matching" in learned.out
+    assert "under the worst one, by noisy sums" in learned.out
+    assert "guaranteed" not in learned.out.replace("no guarantee", "")
     scored = run("predict", road / "model.json", road / "people.csv", "-o", road / "scores.csv", "--keep", "age")
     assert scored.code == 0
     assert "1,000 rows" in " ".join(scored.out.split())
@@ -363,7 +364,9 @@ def test_more_columns_than_rows(tmp_path: Path, run, columns: int, each: int, ex
     learned = run(*learn, "-o", tmp_path / "m", "--json")
     assert learned.code == 0, learned.err
     assert (tmp_path / "m").exists()
-    assert not exact or learned.json()["estimate"]["error"] < 0.2
+    told = learned.json()["estimate"]
+    assert (told["error"], told["intervals"]) == (None, {}), "of few rows nothing is told but the base rate"
+    assert 0.0 < told["base_rate"] <= 0.5
 
 
 def test_names_like_markup_are_printed_as_they_are(road: Path, run) -> None:  # type: ignore[no-untyped-def]

@@ -14,6 +14,7 @@ from radocraft.learning._blocks import merge
 from radocraft.learning._completion import complete
 from radocraft.learning._forecast import Forecast
 from radocraft.learning._matching import Ridge, fit_matching
+from radocraft.learning._population import Assumed
 from radocraft.sums._cells import Cells
 from radocraft.sums._label_differences import Groups, Trust, label_differences
 from radocraft.sums._proportions import laplacian_means, mean_map, overlap, proportions, with_labels
@@ -176,7 +177,7 @@ def test_what_to_expect_knows_that_sums_are_estimated():
     assert complete(merge(parts_of(table, ALL), ALL)).uncertainty is None
     forecast = Forecast.of(told, fit)
     population, estimate = forecast.populations[0], forecast.estimate()
-    moved = population.scores - population.scores_at(1.0)
+    moved = population.scores - population.scores_at(Assumed(caution=1.0))
     np.testing.assert_allclose(moved, 2.0 * uncertainty / population.kept * population.targets)
     assert estimate.outlooks[-1].error > estimate.outlooks[0].error
     assert "are estimated" in estimate.assumption

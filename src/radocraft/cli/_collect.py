@@ -19,7 +19,7 @@ from radocraft.errors import ContractMismatch
 from radocraft.files import writing
 from radocraft.learning import learn as learn_model
 from radocraft.learning import recalibrate
-from radocraft.model import Model, ScoreModel, check_single, identity, load_column_model, load_model
+from radocraft.model import Model, ScoreModel, load_column_model, load_model
 from radocraft.net import Collector, Identity, Wanted, serve_metrics
 from radocraft.parts import Histograms
 
@@ -105,14 +105,14 @@ def _first(contract: Contract, method: Method | None, caution: float | None) -> 
 def _second(path: Path, contract: Contract, peers: set[str]) -> tuple[Wanted, Learn]:
     """Counts of a model's scores, and the model recalibrated by them."""
     model = load_column_model(path)
-    check_single(model)
+    model.check_single()
     if model.contract.fingerprint != contract.fingerprint:
         raise ContractMismatch(f"'{path}' was learned under another contract. Pass that contract.")
     if peers != {*model.peers}:
         raise typer.BadParameter(f"The second round asks every peer of the model: {', '.join(model.peers)}.")
 
     def check(file: Path, peer: str) -> None:
-        Histograms.load(file).check(peer, identity(model))
+        Histograms.load(file).check(peer, model.identity)
 
     def learn(files: dict[str, Path]) -> Model:
         return recalibrate(model, [Histograms.load(file) for file in files.values()])
@@ -141,7 +141,8 @@ def _conclude(
     if second is None:
         out.print(f"Learned from {', '.join(model.peers)} by {model.method}; wrote {output}.")
     else:
-        out.print(f"Expect an error of {second.error:.1%} (AUC {second.auc:.3f}) on new rows. {second.assumption}")
+        assert isinstance(model, Model)
+        out.print(f"{model.expectation} {second.assumption}")
         out.print(f"Wrote {output}, its probabilities recalibrated.")
     for peer, reason in without.items():
         out.print(f"{peer} does not have the model yet: {reason}")

@@ -13,10 +13,8 @@ from radocraft.cli._outlook import print_score_model
 from radocraft.cli._terminal import Json, out, print_json
 from radocraft.contract import Number
 from radocraft.model import (
-    Estimate,
     Explanation,
     Model,
-    Outlook,
     ScoreModel,
     Validation,
     Weight,
@@ -121,24 +119,19 @@ def print_certificate(model: Model) -> None:
         losses = model.certificate
         grid = Table("loss on the training population", "", title_justify="left")
         grid.add_row("expected over all matchings", f"{losses.expected:.4f}")
-        grid.add_row("guaranteed under any matching", f"{losses.guaranteed:.4f}")
+        how = "guaranteed under any matching" if losses.guaranteed is not None else "under the worst one, by noisy sums"
+        grid.add_row(how, f"{losses.worst:.4f}")
         for peer, loss in losses.peers.items():
             grid.add_row(f"{peer} alone", f"{loss:.4f}")
         out.print(grid)
     out.print(explain_model(model).sentence)
-    worst = max(model.estimate.outlooks, key=lambda outlook: outlook.caution)
     flattered = model.certificate is not None and model.certificate.trusted
-    out.print(
-        f"Expect {_quality(model.estimate)} on new rows, {_quality(worst)} in the worst case of what nobody can see"
-        + (" (too optimistic for the same reason)." if flattered else ".")
-    )
+    out.print(model.expectation + (" (Too optimistic for the same reason.)" if flattered else ""))
     if model.privacy is not None:
         out.print(model.privacy.sentence)
-    if (second := model.second_round) is not None:
-        out.print(f"From counts of scores at every peer: {_quality(second)}.")
 
 
-def _quality(estimate: Estimate | Outlook | Validation) -> str:
+def _quality(estimate: Validation) -> str:
     if estimate.r2 is not None:
         return f"a root mean square error of {estimate.error:.4g} (R² {estimate.r2:.3f})"
     return f"an error of {estimate.error:.1%} (AUC {estimate.auc:.3f})"

@@ -68,6 +68,8 @@ def predict(
         _print_absent(read, absent)
     elif isinstance(read, ScoreModel):
         print_expected(read)
+    else:
+        out.print(read.expectation)
 
 
 def _print_absent(model: Model | ScoreModel, absent: list[str]) -> None:

@@ -23,6 +23,9 @@ def count(
     peer: Annotated[str, typer.Option("--peer", "-p", help="Which peer of the contract the table belongs to.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of counts to write.")],
     policy: Annotated[Path | None, typer.Option(help="The peer's policy, a TOML file.")] = None,
+    secret: Annotated[
+        Path | None, typer.Option(help="The file of the secret that keys are hashed with, if the contract says so.")
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -30,10 +33,17 @@ def count(
 
     Example: radocraft count model.json bank.parquet --peer bank -o bank.scores.json
     """
-    check_outputs([output], [model, table, policy], force=True)  # what is there may be the same counts
+    check_outputs([output], [model, table, policy, secret], force=True)  # what is there may be the same counts
     rules, notes = Policy.load(policy) if policy is not None else Policy(), list[str]()
     counts = share_counts(
-        table, load_column_model(model), peer, policy=rules, output=output, replace=force, say=notes.append
+        table,
+        load_column_model(model),
+        peer,
+        policy=rules,
+        output=output,
+        replace=force,
+        secret=secret,
+        say=notes.append,
     )
     if as_json:
         counted = {"scores": str(output), "peer": peer, "rows": counts.total, "noise": counts.noise}
@@ -51,6 +61,9 @@ def recalibrate(
     model: Annotated[Path, typer.Argument(help="The model file.")],
     counts: Annotated[list[Path], typer.Argument(help="One file of counts per peer, from `radocraft count`.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    in_common: Annotated[
+        float, typer.Option(min=0, max=1, help="With a key: the share of people whom two peers both hold.")
+    ] = 1.0,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -60,12 +73,12 @@ def recalibrate(
     """
     check_outputs([output], [model, *counts], force=force)
     read = load_column_model(model)
-    better = recalibrate_model(read, [Histograms.load(path) for path in counts])
+    better = recalibrate_model(read, [Histograms.load(path) for path in counts], in_common)
     better.save(output)
     second = better.second_round
     if as_json or second is None:
         print_json(second.model_dump(mode="json") if second else None)
         return
-    out.print(f"Expect an error of {second.error:.1%} (AUC {second.auc:.3f}) on new rows. {second.assumption}")
-    out.print(f"With scores assumed normal it was {read.estimate.error:.1%} (AUC {read.estimate.auc:.3f}).")
+    out.print(f"{better.expectation} {second.assumption}")
+    out.print(f"Before these counts: {read.expectation}")
     out.print(f"Wrote {output}, its probabilities recalibrated.")

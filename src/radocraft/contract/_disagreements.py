@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from radocraft.contract._features import ANY, Categorical, Interact, Score, Spline
-from radocraft.contract._labels import Number
+from radocraft.contract._labels import Number, TwoValues
 from radocraft.contract._mistakes import Mistake, place
 
 if TYPE_CHECKING:
@@ -137,11 +137,14 @@ def _columns_twice(contract: Contract) -> list[Mistake]:
 
 
 def _odd_key(contract: Contract, text: str) -> list[Mistake]:
-    """A contract of columns has no use for a key."""
+    """In a contract of columns the key relates the peers' shares of one score, in the second round."""
     if contract.key is None:
         return []
-    remedy = 'take `[[key]]` out, or give each peer one feature of kind "score"'
-    return [Mistake(place(["key", 0], text), "only a contract of scores may have a key", remedy)]
+    if not isinstance(contract.label, TwoValues):
+        remedy = "take `[[key]]` out"
+        problem = "columns have a key for the second round, which is for a label of two values"
+        return [Mistake(place(["key", 0], text), problem, remedy)]
+    return [mistake for peer in contract.peers for mistake in _odd_key_column(contract, peer, text)]
 
 
 def _odd_scores(contract: Contract, text: str) -> list[Mistake]:

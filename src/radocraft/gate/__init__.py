@@ -12,7 +12,7 @@ from radocraft.gate._levels import TOTAL
 from radocraft.gate._noise import Noise
 from radocraft.gate._policy import Policy, check_policy, draft_policy
 from radocraft.gate._release import Release, check_allowed, release
-from radocraft.gate._scores import release_scores
+from radocraft.gate._scores import ScoreTerms, release_scores
 from radocraft.gate._signatures import threshold
 from radocraft.gate._units import estimate_units, histograms
 from radocraft.gate._words import describe_epsilon, describe_policy, describe_rows
@@ -22,6 +22,7 @@ __all__ = [
     "Noise",
     "Policy",
     "Release",
+    "ScoreTerms",
     "Spend",
     "check_allowed",
     "check_policy",

@@ -107,7 +107,7 @@ def _try(keys: tuple[str, ...], finest: Blocks, reference: Fit, caution: float) 
         smallest=int(rows.min()),
         typical=int(np.median(rows)),
         loss=Ridge(reference.known, 0.0).loss(theta, 0.0),
-        error=Forecast.of(finest, judged).estimate().error,
+        error=Forecast.of(finest, judged).figures()["error"],
     )
 
 

@@ -56,16 +56,20 @@ def correlate(merged: Merged, in_common: float = 1.0) -> Correlation:
     for cells in merged.peers:
         check_neutral(cells, merged)
     for a, b in zip(*np.tril_indices(count, -1), strict=True):
-        log = -0.5 * ((_GRID - PRIOR[0]) / PRIOR[1]) ** 2
-        for label in (0, 1):
-            likelihood = _likelihood(merged, (merged.peers[a], merged.peers[b]), label, in_common)
-            measured = measured or likelihood is not None
-            log = log if likelihood is None else log + likelihood
-        weight = np.exp(log - log.max())
-        weight /= weight.sum()
-        mean[a, b] = mean[b, a] = weight @ _GRID
-        error[a, b] = error[b, a] = np.sqrt(weight @ (_GRID - mean[a, b]) ** 2)
+        found = [_likelihood(merged, (merged.peers[a], merged.peers[b]), label, in_common) for label in (0, 1)]
+        measured = measured or any(one is not None for one in found)
+        mean[a, b], error[a, b] = posterior([one for one in found if one is not None])
+        mean[b, a], error[b, a] = mean[a, b], error[a, b]
     return Correlation(mean, error, measured)
+
+
+def posterior(likelihoods: list[Floats]) -> tuple[float, float]:
+    """Mean and standard error of a correlation, from log-likelihoods on the grid and what is usual."""
+    log = -0.5 * ((_GRID - PRIOR[0]) / PRIOR[1]) ** 2 + np.sum(likelihoods, axis=0)
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    mean = float(weight @ _GRID)
+    return mean, float(np.sqrt(weight @ (_GRID - mean) ** 2))
 
 
 def variance_ratio(cells: ScoreCells, values: int) -> tuple[float, float]:
@@ -75,37 +79,33 @@ def variance_ratio(cells: ScoreCells, values: int) -> tuple[float, float]:
     a few large residuals vary more than normal ones, and the deviation of a residual is itself
     read off a noisy histogram: both count as fewer degrees of freedom, 2 / variance.
     """
+    groups = {label: len(cells.groups[label]) for label in (0, 1)}
+    return ratio_of([_group_sums(cells, at, group_shares(values, count)) for at, count in groups.items() if count])
+
+
+def ratio_of(by_label: list[GroupSums]) -> tuple[float, float]:
+    """The same of one peer's sums, label by label."""
     squares, freedom, variance = 0.0, 0.0, 0.0
-    for label in (0, 1):
-        if groups := len(cells.groups[label]):
-            sums, rows, _, spread = _moments(cells, label, group_shares(values, groups))
-            usual = rows * spread**2 + cells.levels.groups[label] ** 2
-            squares += float(np.sum(sums**2 / usual))
-            freedom += groups - 1
-            excess, error = _shape(cells, label)
-            variance += float(np.sum(2.0 + rows * max(excess, 0.0) / usual**2))
-            variance += (float(np.sum(rows / usual)) * error) ** 2
+    for one in by_label:
+        squares += float(np.sum(one.sums**2 / one.usual))
+        freedom += len(one.sums) - 1
+        variance += float(np.sum(2.0 + one.rows * max(one.excess, 0.0) / one.usual**2))
+        variance += (float(np.sum(one.rows / one.usual)) * one.error) ** 2
     return (squares / freedom, 2.0 * freedom**2 / variance) if freedom else (1.0, 0.0)
-
-
-def _shape(cells: ScoreCells, label: int) -> tuple[float, float]:
-    """Fourth cumulant of a clipped residual, and the standard error of its variance that comes of noise."""
-    residual = _residuals(cells, label)
-    square = (residual - residual.mean()) ** 2
-    middle = np.clip((EDGES[1:] + EDGES[:-1]) / 2.0, -CLIP_GROUP, CLIP_GROUP) - residual.mean()
-    error = cells.levels.bins * float(np.linalg.norm(middle**2 - square.mean()))
-    return float((square**2).mean() - 3.0 * square.mean() ** 2), error / float(cells.rows[cells.which == label].sum())
 
 
 def check_neutral(cells: ScoreCells, merged: Merged) -> None:
     """Refuse a key that tells something."""
-    if (key := merged.contract.key) is None:
-        return
-    ratio, freedom = variance_ratio(cells, key.values)
+    if (key := merged.contract.key) is not None:
+        check_ratio(key.name, cells.peer, *variance_ratio(cells, key.values))
+
+
+def check_ratio(key: str, peer: str, ratio: float, freedom: float) -> None:
+    """Refuse a key by whose groups sums of a peer vary so many times as much as they should."""
     if ratio > NOT_NEUTRAL and float(chdtrc(freedom, ratio * freedom)) < _CHANCE:
         raise LearnError(
-            f"The key '{key.name}' is not neutral: sums of '{cells.peer}' by group vary {ratio:.2f} times as much as "
-            f"they would if it told nothing ({NOT_NEUTRAL:g} times is allowed). Agree on another key, or on none."
+            f"The key '{key}' is not neutral: sums of '{peer}' by group vary {ratio:.2f} times as much as they would "
+            f"if it told nothing ({NOT_NEUTRAL:g} times is allowed). Agree on another key, or on none."
         )
 
 
@@ -114,13 +114,21 @@ def _residuals(cells: ScoreCells, label: int) -> Floats:
     return np.asarray(np.clip(cells.quantile(label, _SHARES), -CLIP_GROUP, CLIP_GROUP))
 
 
-def _moments(cells: ScoreCells, label: int, shares: Floats) -> tuple[Floats, Floats, float, float]:
-    """Centred sums by group, expected rows of the groups; mean and deviation of a clipped residual."""
+def _group_sums(cells: ScoreCells, label: int, shares: Floats) -> GroupSums:
+    """Of one peer and label: the sums of its groups, and what of them is to be expected."""
     residual = _residuals(cells, label)
-    rows = float(cells.rows[cells.which == label].sum()) * shares
-    sums = cells.groups[label]
-    centred = sums - sums.sum() / rows.sum() * rows
-    return centred, rows, float(residual.mean()), max(float(residual.std()), _LEAST)
+    square = (residual - residual.mean()) ** 2
+    middle = np.clip((EDGES[1:] + EDGES[:-1]) / 2.0, -CLIP_GROUP, CLIP_GROUP) - residual.mean()
+    total = float(cells.rows[cells.which == label].sum())
+    return GroupSums.of(
+        cells.groups[label],
+        total * shares,
+        mean=float(residual.mean()),
+        deviation=float(residual.std()),
+        noise=cells.levels.groups[label],
+        excess=float((square**2).mean() - 3.0 * square.mean() ** 2),
+        error=cells.levels.bins * float(np.linalg.norm(middle**2 - square.mean())) / total,
+    )
 
 
 def _likelihood(merged: Merged, pair: tuple[ScoreCells, ScoreCells], label: int, in_common: float) -> Floats | None:
@@ -128,14 +136,54 @@ def _likelihood(merged: Merged, pair: tuple[ScoreCells, ScoreCells], label: int,
     groups = min(len(cells.groups[label]) for cells in pair)
     if merged.contract.key is None or not groups:
         return None
-    values = merged.contract.key.values
-    shares, same = group_shares(values, groups), [coarser(cells, label, groups) for cells in pair]
-    (xa, ma, ua, sa), (xb, mb, ub, sb) = (_moments(cells, label, shares) for cells in same)
-    noise = [cells.levels.groups[label] ** 2 for cells in same]
-    va, vb = ma * (sa**2 + ua**2) + noise[0], mb * (sb**2 + ub**2) + noise[1]
-    cov = in_common * np.sqrt(ma * mb) * (_GRID[:, None] * sa * sb + ua * ub)
-    det = np.maximum(va * vb - cov**2, _TINY)
-    return np.asarray(-0.5 * (np.log(det) + (vb * xa**2 - 2.0 * cov * xa * xb + va * xb**2) / det).sum(axis=1))
+    shares = group_shares(merged.contract.key.values, groups)
+    first, second = (_group_sums(coarser(cells, label, groups), label, shares) for cells in pair)
+    return first.likelihood(second, in_common)
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """One peer's sums by group of a label, and what is to be expected of them.
+
+    Parameters
+    ----------
+    sums, rows
+        Of every group: the sum of clipped residuals, less what their mean makes of it, and how many rows it has.
+    mean, deviation, excess
+        Of a clipped residual; the excess is its fourth cumulant.
+    noise
+        Standard deviation of the noise in a sum.
+    error
+        Standard error of the residual's variance that comes of noise.
+    """
+
+    sums: Floats
+    rows: Floats
+    mean: float
+    deviation: float
+    noise: float
+    excess: float
+    error: float
+
+    @classmethod
+    def of(cls, sums: Floats, rows: Floats, **moments: float) -> GroupSums:
+        """Centre the sums; a deviation is taken to be 0.2 at least."""
+        centred = sums - sums.sum() / rows.sum() * rows
+        return cls(centred, rows, **{**moments, "deviation": max(moments["deviation"], _LEAST)})
+
+    @property
+    def usual(self) -> Floats:
+        """Variance of centred sums by a neutral key."""
+        return np.asarray(self.rows * self.deviation**2 + self.noise**2)
+
+    def likelihood(self, other: GroupSums, in_common: float) -> Floats:
+        """Log-likelihood of the correlations on the grid, from another peer's sums over the same groups."""
+        own, others = (one.usual + one.rows * one.mean**2 for one in (self, other))
+        related = _GRID[:, None] * self.deviation * other.deviation + self.mean * other.mean
+        both = in_common * np.sqrt(self.rows * other.rows) * related
+        det = np.maximum(own * others - both**2, _TINY)
+        squares = others * self.sums**2 - 2.0 * both * self.sums * other.sums + own * other.sums**2
+        return np.asarray(-0.5 * (np.log(det) + squares / det).sum(axis=1))
 
 
 def coarser(cells: ScoreCells, label: int, groups: int) -> ScoreCells:

@@ -10,26 +10,53 @@ as in discriminant analysis::
 with ``U_c`` the weight of a class, ``m_c`` the mean scores under it and ``S`` their
 covariance given the class: between blocks of one class, and inside blocks; all of
 them times the trace of ``S`` over that at the caution of the fit, as `population`
-does. The error is that of this choice, over normal scores drawn block by block. For a
-number there are no probabilities, and what to expect on new rows is the loss
-with residuals divided by ``1 - df / M``, as generalised cross-validation does.
+does. Error and log loss are those of these probabilities, over normal scores drawn block
+by block with the variances of each class. For a number there are no probabilities, and
+what to expect on new rows is the loss with residuals divided by ``1 - df / M``, as
+generalised cross-validation does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.special import log_softmax
 
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Number
 from radocraft.learning._blocks import Blocks
+from radocraft.learning._expected import (
+    DEVIATIONS,
+    LEAST_ROWS,
+    RELATED,
+    Ends,
+    Figures,
+    NoiseErrors,
+    Possible,
+    figures_of,
+    intervals,
+    log_losses,
+    opposed,
+    sample_errors,
+)
 from radocraft.learning._fit import Fit
 from radocraft.learning._matching import Ridge
 from radocraft.learning._noise import noise_cost
-from radocraft.learning._population import CAUTIONS, Population, assumption
+from radocraft.learning._population import INDEPENDENT, Assumed, Population
 from radocraft.model import BlockTable, Estimate, NoiseCost, Odds, Outlook, Weight, plain
 
+CAUTIONS = (0.0, 0.25, 0.5, 1.0)
+ASSUMPTION = (
+    "Inside a block scores are normal, with variances by label, and what one peer's columns say about another's there "
+    "is as caution assumes: nothing at 0, the worst there can be at 1. The headline is in the middle."
+)
+ESTIMATED = (
+    " Sums by label of peers that lack it are estimated: taken as they are at 0, less telling by two standard "
+    "deviations at 1."
+)
+TRUSTED = " Sums by label of peers that lack it are estimated, and taken for exact: that flatters the model."
 OF_NUMBERS = (
     "New rows are like those learned from, and what one peer's columns say about another's inside a block is as "
     "caution assumes: nothing at 0, the worst there can be at 1."
@@ -127,38 +154,100 @@ class Forecast:
         return Odds(offset=tuple((sure * offset).tolist()), slope=tuple(map(tuple, (sure * slope).tolist())))
 
     def estimate(self) -> Estimate:
-        """Error rate and AUC (or root mean square error and R²) on new rows, without one joined row."""
-        if self.number:
-            outlooks = tuple(self._of_number(caution) for caution in CAUTIONS)
-            return Estimate(error=outlooks[0].error, r2=outlooks[0].r2, outlooks=outlooks, assumption=OF_NUMBERS)
-        if self.fit.theta.ndim == 1:
-            return self.populations[0].estimate(self.prior)
-        odds = self._joint_odds()
-        outlooks = tuple(
-            Outlook(
-                caution=caution,
-                error=self._error(odds, caution),
-                auc=float(np.mean([population.auc(caution) for population in self.populations])),
-            )
-            for caution in CAUTIONS
-        )
+        """Error rate, AUC and log loss (or root mean square error and R²) on new rows, without one joined row."""
+        limits, assumption, kept = self.limits, self._assumption(), self.populations[0].kept
+        base = limits.worst["error"]
+        if self.fit.known.total < LEAST_ROWS:
+            return Estimate(base_rate=base, kept=kept, assumption=assumption)
+        figures = {caution: self.figures(Assumed(caution=caution)) for caution in CAUTIONS}
+        noise = {} if self.number else NoiseErrors.of(self.populations[0]).parts(self.figures)
+        ends = Ends(*map(self.figures, self._relation()))
+        found = intervals(ends, limits, self._sample(ends.one), noise, shape=not self.number)
+        several = self.number or len(self.populations) > 1
+        false, true = ((), ()) if several else self.populations[0].rates().curve
+        clipped = {at: {name: limits.clip(name, value) for name, value in one.items()} for at, one in figures.items()}
         return Estimate(
-            error=outlooks[0].error,
-            auc=outlooks[0].auc,
-            outlooks=outlooks,
-            assumption=assumption(self.blocks, self.fit),
+            **{name: interval.value for name, interval in found.items()},
+            base_rate=base,
+            intervals=found,
+            outlooks=tuple(Outlook(caution=caution, **one) for caution, one in clipped.items()),
+            false_positive_rate=false,
+            true_positive_rate=true,
+            reliability=() if several else self.populations[0].reliability(self.populations[0].line(self.prior)),
+            kept=kept,
+            assumption=assumption,
         )
 
-    def _of_number(self, caution: float) -> Outlook:
+    def _relation(self) -> tuple[Assumed, Assumed, Assumed, Assumed]:
+        """The ends of what the relation of the peers' scores may be, and between them two whose middle is the headline.
+
+        Where linked rows chose how to treat it, it is as they chose, but for two standard errors on so many rows.
+        """
+        lowest = opposed(len(self.blocks.peers))
+        if self.fit.validation is None:
+            return lowest, INDEPENDENT, RELATED, RELATED
+        error, chosen = DEVIATIONS / self.fit.validation.rows**0.5, self.populations[0].caution
+        low, high = max(lowest.caution, chosen - error), min(chosen + error, RELATED.caution)
+        return Assumed(caution=low), Assumed(caution=chosen), Assumed(caution=chosen), Assumed(caution=high)
+
+    def _assumption(self) -> str:
+        """What all of this assumes."""
+        if self.number:
+            return OF_NUMBERS
+        if all(map(self.blocks.contract.labelled, self.blocks.peers)):
+            return ASSUMPTION
+        return ASSUMPTION + (TRUSTED if self.fit.known.uncertainty is None else ESTIMATED)
+
+    @cached_property
+    def limits(self) -> Possible:
+        """What is possible, with these labels."""
+        if self.number:
+            deviation = self.blocks.label_units[1] * self._label_variance**0.5
+            return Possible({"error": 0.0, "r2": 1.0}, {"error": deviation, "r2": 0.0})
+        return Possible.of_shares(self._label_shares)
+
+    @property
+    def _label_shares(self) -> Floats:
+        return np.bincount(self._place(), self.blocks.weights, len(self.blocks.contract.label.codes)) / float(
+            self.blocks.weights.sum()
+        )
+
+    @property
+    def _label_variance(self) -> float:
+        known = self.fit.known
+        return float(known.square - (self.blocks.weights @ self.blocks.targets / known.total) ** 2)
+
+    def figures(self, assumed: Assumed = INDEPENDENT) -> Figures:
+        """What is to be expected if this is so."""
+        if self.number:
+            return self._of_number(assumed.caution)
+        if len(self.populations) == 1:
+            return figures_of(self.populations[0], self.populations[0].line(self.prior), assumed)
+        error, loss, _ = self._drawn(assumed)
+        areas = [population.rates(assumed).auc for population in self.populations]
+        return {"error": error, "auc": float(np.mean(areas)), "log_loss": loss}
+
+    def _sample(self, figures: Figures) -> Figures:
+        """Two standard errors of figures on as many rows."""
+        total = self.fit.known.total
+        if self.number:
+            of_loss = DEVIATIONS * (2.0 / total) ** 0.5
+            return {"error": figures["error"] * of_loss / 2.0, "r2": (1.0 - figures["r2"]) * of_loss}
+        if len(self.populations) == 1:
+            (population,) = self.populations
+            _, variance = log_losses(population.rates(), population.line(self.prior), population.positive)
+            return sample_errors(figures, total, population.positive, variance)
+        rarest = float(self._label_shares[self._label_shares > 0].min())
+        return sample_errors(figures, total, rarest, self._drawn(INDEPENDENT)[2])
+
+    def _of_number(self, caution: float) -> Figures:
         known = self.fit.known
         loss = Ridge(known, 0.0).loss(self.fit.theta, caution) / self.populations[0].kept ** 2
-        mean = float(self.blocks.weights @ self.blocks.targets) / known.total
-        scale = self.blocks.label_units[1]
-        return Outlook(caution=caution, error=scale * loss**0.5, r2=1.0 - loss / (known.square - mean**2))
+        return {"error": self.blocks.label_units[1] * loss**0.5, "r2": 1.0 - loss / self._label_variance}
 
-    def _scores(self, caution: float = 0.0) -> Floats:
+    def _scores(self, assumed: Assumed = INDEPENDENT) -> Floats:
         """Mean scores of every block as they would be for new rows."""
-        return np.column_stack([population.scores_at(caution) for population in self.populations])
+        return np.column_stack([population.scores_at(assumed) for population in self.populations])
 
     def _place(self) -> Ints:
         """Which class each block is of."""
@@ -181,16 +270,31 @@ class Forecast:
         now = np.array([population.deviation(caution) for population in self.populations])
         return np.asarray(inside * np.outer(now / before, now / before))
 
-    def _error(self, odds: Odds, caution: float) -> float:
-        """Share of new rows given a wrong class, over normal scores drawn block by block."""
-        score, place, weights = self._scores(caution), self._place(), self.blocks.weights
-        values, vectors = np.linalg.eigh(self._inside(caution))
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+    def _drawn(self, assumed: Assumed) -> tuple[float, float, float]:
+        """Error, mean and variance of the log loss, over normal scores drawn block by block."""
+        score, place, weights, odds = self._scores(assumed), self._place(), self.blocks.weights, self._joint_odds()
+        roots = self._roots(assumed)
         count = int(np.clip(_DRAWS // score.size, _FEWEST, _MOST))
-        draws = np.random.default_rng(0).normal(size=(count, score.shape[1])) @ root.T
-        wrong = np.empty(len(score))
+        draws = np.random.default_rng(0).normal(size=(count, score.shape[1]))
+        wrong, loss, square = np.empty((3, len(score)))
         for low in range(0, len(score), _AT_ONCE):
             some = slice(low, low + _AT_ONCE)
-            drawn = (score[some, None] + draws).reshape(-1, score.shape[1])
-            wrong[some] = np.mean(odds.chosen(drawn).reshape(-1, count) != place[some, None], axis=1)
-        return float(weights @ wrong / weights.sum())
+            own = np.repeat(place[some], count)
+            drawn = (score[some, None] + draws @ roots[place[some]].transpose(0, 2, 1)).reshape(-1, score.shape[1])
+            log_odds = odds.log_odds(drawn)
+            lost = -log_softmax(log_odds, axis=1)[np.arange(len(own)), own]
+            wrong[some] = np.mean((log_odds.argmax(axis=1) != own).reshape(-1, count), axis=1)
+            loss[some] = np.mean(lost.reshape(-1, count), axis=1)
+            square[some] = np.mean((lost**2).reshape(-1, count), axis=1)
+        error, mean, squares = (float(weights @ one / weights.sum()) for one in (wrong, loss, square))
+        return error, mean, max(squares - mean**2, 0.0)
+
+    def _roots(self, assumed: Assumed) -> Floats:
+        """For every class the root of the covariance of scores inside its blocks: correlations of all, its variances.
+
+        Of the parts' noise nothing is told apart for each class.
+        """
+        values, vectors = np.linalg.eigh(self._inside(0.0))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        apart = np.array([population.deviations_at(assumed) for population in self.populations])
+        return np.asarray((apart / np.array([[p.deviation(0.0)] for p in self.populations])).T[:, :, None] * root)

@@ -195,6 +195,7 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
     intercept = centre + scale * (fit.theta[0] if fit.layout.intercept else np.zeros_like(fit.theta[0]))
     coefficients = tuple(_coefficients(blocks, fit, forecast.deviations()))
     differences, effects = tuple(compare_peers(blocks)), forecast.effects()
+    promised = _private(by_peer[peer].origin for peer in blocks.peers)
     return Model(
         method=fit.method,
         settings=fit.settings,
@@ -205,10 +206,10 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
         constants={cells.peer: cells.constants for cells in blocks.cells if cells.constants},
         odds=odds,
         estimate=forecast.estimate(),
-        certificate=_certificate(blocks, fit) if fit.losses else None,
+        certificate=_certificate(blocks, fit, exact=not promised) if fit.losses else None,
         tuning=fit.tuning,
         validation=_validation(fit.validation, odds, blocks) if fit.validation else None,
-        privacy=forecast.noise(_private(by_peer[peer].origin for peer in blocks.peers)),
+        privacy=forecast.noise(promised),
         learned_from=tuple(by_peer[peer].origin for peer in blocks.peers),
         effects=effects,
         blocks=forecast.table(),
@@ -223,10 +224,13 @@ def assemble(blocks: Blocks, fit: Fit, arrived: Sequence[Arrived]) -> Model:
     )
 
 
-def _certificate(blocks: Blocks, fit: Fit) -> Certificate:
-    lacking = [peer for peer in blocks.peers if not blocks.contract.labelled(peer)]
+def _certificate(blocks: Blocks, fit: Fit, *, exact: bool) -> Certificate:
+    """The losses; under the worst matching a bound if sums are exact, else what they would have as one."""
+    lacking, worst = [peer for peer in blocks.peers if not blocks.contract.labelled(peer)], fit.losses["guaranteed"]
     return Certificate(
-        **fit.losses,
+        expected=fit.losses["expected"],
+        guaranteed=worst if exact else None,
+        as_released=None if exact else worst,
         peers=fit.peer_losses,
         uncertain=tuple(peer for peer in lacking if peer in blocks.uncertainty),
         trusted=tuple(peer for peer in lacking if peer not in blocks.uncertainty),

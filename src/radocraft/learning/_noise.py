@@ -49,3 +49,16 @@ def noise_of(blocks: Blocks, fit: Fit) -> Floats:
         sums, moments = len(cells.rows) * cells.levels.sums**2, len(cells.by_label) * cells.levels.moments**2
         out[places] += (sums + moments * length) / cells.total**2
     return out
+
+
+def noise_gain(blocks: Blocks, fit: Fit) -> float:
+    """By how much a fit follows the noise: what r^T theta / M gains by it, and new rows do not.
+
+    In the directions of G / M a target whose noise has the variance n_i gains n_i / (l_i + alpha).
+    """
+    noisy = noise_of(blocks, fit)
+    if not noisy.any() or "alpha" not in fit.settings:
+        return 0.0
+    known = fit.known
+    values, vectors = np.linalg.eigh(known.expected() / known.total)
+    return float(np.sum((vectors**2).T @ noisy / (np.maximum(values, known.noise) + float(fit.settings["alpha"]))))

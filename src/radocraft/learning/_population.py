@@ -4,19 +4,21 @@ Nobody has a joined row, but inside a block the score is about normal: a sum of
 many columns. Its mean there is known, its variance up to what no one can see
 (`Completion`), so error rate, ROC curve and probabilities follow from blocks::
 
-    error = sum_b u_b Phi(-y_b (f_b - t) / s) / M                            (docs, eq. 4)
+    error = sum_b u_b Phi(-y_b (f_b - t) / s_y) / M                          (docs, eq. 4)
 
-with ``f_b`` the mean score in block b, ``s`` the standard deviation inside blocks
-and ``t`` the score at which the two labels are equally likely. Scores of rows a
-model was fitted to flatter it, so residuals are divided by ``1 - df / M`` first,
+with ``f_b`` the mean score in block b, ``s_y`` the standard deviation inside blocks of
+its label (`spread`) and ``t`` the score at which the two labels are equally likely. Scores
+of rows a model was fitted to flatter it, so residuals are divided by ``1 - df / M`` first,
 as generalised cross-validation does: ``f_b`` becomes ``y_b - (y_b - f_b) / (1 - df / M)``
 and ``s`` becomes ``s / (1 - df / M)``. Where a peer lacks the label its block means are
 estimates; from caution 0 to 1 the two labels' scores move towards each other, by up to two standard
 deviations of the estimates.
 
-Which label is likelier is judged with ``s`` at caution 0; how sure a probability is,
-with ``s`` at the caution of the fit: where it distrusts what no one can see, its
-probabilities do too.
+Log-odds are linear in the score, and those that fit both labels' scores best (logistic
+regression over them). Which label is likelier is judged with ``s`` at caution 0; how sure
+a probability is, with ``s`` at the caution of the fit: where it distrusts what no one can
+see, its probabilities do too. Scores that are no higher under the positive label than
+under the other tell nothing: then all rows get the base rate.
 """
 
 from __future__ import annotations
@@ -27,35 +29,66 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, ndtr
 
-from radocraft.arrays import Floats, Truths
+from radocraft.arrays import Floats, Ints, Truths
+from radocraft.contract import Number
 from radocraft.learning._blocks import Blocks
 from radocraft.learning._completion import DEVIATIONS
 from radocraft.learning._fit import Fit
 from radocraft.learning._products import coordinates
-from radocraft.model import Estimate, Odds, Outlook, Reliability
+from radocraft.learning._spread import LabelSpread, spread_by_label, variance_inside
+from radocraft.model import Odds, Reliability
 
-CAUTIONS = (0.0, 0.25, 0.5, 1.0)
-ASSUMPTION = (
-    "Inside a block scores are normal, and what one peer's columns say about another's there is as caution assumes: "
-    "nothing at 0, the worst there can be at 1."
-)
-ESTIMATED = (
-    " Sums by label of peers that lack it are estimated: taken as they are at 0, less telling by two standard "
-    "deviations at 1."
-)
-TRUSTED = " Sums by label of peers that lack it are estimated, and taken for exact: that flatters the model."
-_NO_SPREAD = 1e-12
 _BINS = 4096
-_POINTS = 201
 _TENTHS = 10
+_POINTS = 201
+_ROUNDS, _SETTLED, _STEP = 200, 1e-10, 3.0
+_LEAST_KEPT = 0.05
 RARE = 1e-4
 
 
-def assumption(blocks: Blocks, fit: Fit) -> str:
-    """What an estimate of the error assumes."""
-    if all(map(blocks.contract.labelled, blocks.peers)):
-        return ASSUMPTION
-    return ASSUMPTION + (TRUSTED if fit.known.uncertainty is None else ESTIMATED)
+@dataclass(frozen=True)
+class Assumed:
+    """What is taken to be so of new rows: how peers' scores are related, and by how much noise misleads.
+
+    ``caution`` is the correlation of the peers' scores inside blocks, ``stretch`` a factor on
+    their variance there, ``shift`` by how much scores go away from their label's side.
+    """
+
+    caution: float = 0.0
+    stretch: float = 1.0
+    shift: float = 0.0
+
+
+INDEPENDENT = Assumed()
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Falling thresholds, and the shares of both labels' rows with a score above each."""
+
+    grid: Floats
+    false: Floats
+    true: Floats
+
+    @property
+    def middles(self) -> Floats:
+        """The score in the middle of every step."""
+        return np.asarray((self.grid[1:] + self.grid[:-1]) / 2.0)
+
+    def masses(self, positive: float) -> tuple[Floats, Floats]:
+        """Share of all rows in every step, by label, if so many of them are positive."""
+        return np.diff(self.false) * (1.0 - positive), np.diff(self.true) * positive
+
+    @property
+    def curve(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The ROC curve at some of the thresholds."""
+        places = np.linspace(0, len(self.false) - 1, _POINTS).astype(int)
+        return tuple(self.false[places].tolist()), tuple(self.true[places].tolist())
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve."""
+        return float(np.trapezoid(self.true, self.false))
 
 
 @dataclass(frozen=True)
@@ -64,7 +97,8 @@ class Population:
 
     ``covariance`` is that of all columns but the constant, ``contributions`` the
     mean contribution per block of the shared columns, then of each peer,
-    ``targets`` what the score is to be in each block.
+    ``targets`` what the score is to be in each block, ``spread`` how scores vary inside
+    blocks of every label (None where the label is a number).
     """
 
     blocks: Blocks
@@ -72,6 +106,7 @@ class Population:
     covariance: Floats
     contributions: Floats
     targets: Floats
+    spread: LabelSpread | None
 
     @classmethod
     def of(cls, blocks: Blocks, fit: Fit) -> Population:
@@ -91,10 +126,18 @@ class Population:
         mean = total[start:] / known.total
         covariance = known.expected()[start:, start:] / known.total - np.outer(mean, mean)
         stacked, targets = np.concatenate(scores), blocks.targets.reshape(len(blocks), -1)
-        one_by_one = zip(known.each(), thetas.T, strict=True)
+        number = isinstance(blocks.contract.label, Number)
+        spreads = [None] * thetas.shape[1] if number else [*spread_by_label(blocks, fit)]
         return tuple(
-            cls(blocks, replace(fit, known=of_class, theta=theta), covariance, stacked[:, :, at], targets[:, at])
-            for at, (of_class, theta) in enumerate(one_by_one)
+            cls(
+                blocks,
+                replace(fit, known=of_class, theta=thetas[:, at]),
+                covariance,
+                stacked[:, :, at],
+                targets[:, at],
+                spreads[at],
+            )
+            for at, of_class in enumerate(known.each())
         )
 
     def deviations(self) -> Floats:
@@ -119,7 +162,7 @@ class Population:
     @cached_property
     def kept(self) -> float:
         """1 - df / M, the share of a residual that the fit left in place."""
-        return max(1.0 - self.fit.freedom / self.fit.known.total, 0.05)
+        return max(1.0 - self.fit.freedom / self.fit.known.total, _LEAST_KEPT)
 
     @cached_property
     def scores(self) -> Floats:
@@ -128,16 +171,30 @@ class Population:
         out: Floats = self.targets - (self.targets - constant - self.contributions.sum(axis=1)) / self.kept
         return out
 
-    def scores_at(self, caution: float) -> Floats:
-        """The same where sums by label that are estimated tell less than it seems."""
+    def scores_at(self, assumed: Assumed) -> Floats:
+        """The same where sums by label that are estimated tell less than it seems, and noise misleads."""
         uncertainty = DEVIATIONS * float(self.fit.known.uncertainty_of(self.fit.theta)) / self.kept
-        return np.asarray(self.scores - caution * uncertainty * self.targets)
+        return np.asarray(self.scores - (assumed.caution * uncertainty + assumed.shift) * self.targets)
 
     def deviation(self, caution: float) -> float:
-        """Standard deviation of a new row's score inside its block."""
-        theta, known = self.fit.theta, self.fit.known
-        inside = float(known.squares(theta, caution) - theta @ known.between @ theta)
-        return float(max(inside / known.total, _NO_SPREAD) ** 0.5) / self.kept
+        """Standard deviation of a new row's score inside its block, over all labels."""
+        return float(variance_inside(self.fit.known, self.fit.theta, caution) ** 0.5 / self.kept)
+
+    def deviations_at(self, assumed: Assumed) -> Floats:
+        """The same by label, in the contract's order."""
+        assert self.spread is not None
+        worst = 1.0 + assumed.caution * (self.spread.worst - 1.0)
+        return np.asarray(self.deviation(0.0) * (assumed.stretch * self.spread.ratios * worst) ** 0.5)
+
+    @cached_property
+    def label_at(self) -> Ints:
+        """Which of the contract's labels every block has."""
+        return np.searchsorted(self.blocks.contract.label.codes, self.blocks.labels).astype(np.int64)
+
+    @property
+    def positive(self) -> float:
+        """Share of rows with the positive label."""
+        return float(self.blocks.weights @ (self.targets > 0)) / self.fit.known.total
 
     def odds(self, prior: bool) -> Odds:
         """How the score becomes a probability; see `line`."""
@@ -145,79 +202,70 @@ class Population:
         return Odds(offset=offset, slope=slope)
 
     def line(self, prior: bool) -> tuple[float, float]:
-        """Offset and slope of the log-odds: Bayes over two normal score distributions with one variance.
+        """Offset and slope of the log-odds; see `_line`."""
+        return self._lines[prior]
 
-        log-odds = v / w * (log(U+ / U-) + (m+ - m-) / v * (score - (m+ + m-) / 2)),
-        where ``U`` is the weight of a label, ``m`` the mean score under it, ``v``
-        the variance of the score given the label and ``w`` the same at the
-        caution of the fit. Without ``prior`` the class is the sign of the score,
-        as in the paper, and only the slope is kept.
+    @cached_property
+    def _lines(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        return self._line(prior=False), self._line(prior=True)
+
+    def _line(self, *, prior: bool) -> tuple[float, float]:
+        """Log-odds are 0 where two normals of one variance cross, and rise as both labels' scores have it.
+
+        The place is ``(m+ + m-) / 2 - v log(U+ / U-) / (m+ - m-)``, with ``U`` the weight of a label, ``m`` the mean
+        score under it and ``v`` the variance given the label at caution 0. The slope is that of a logistic regression
+        through it, over both labels' scores at the caution of the fit. Without ``prior`` the class is the sign of the
+        score, as in the paper.
         """
         weights, positive, score = self.blocks.weights, self.targets > 0, self.scores
         total = np.array([weights[~positive].sum(), weights[positive].sum()])
         mean = np.array([weights[~positive] @ score[~positive], weights[positive] @ score[positive]]) / total
+        base = float(np.log(total[1] / total[0])) if prior else 0.0
+        apart = float(mean[1] - mean[0])
+        if apart <= 0.0:
+            return base, 0.0
         between = float(weights @ (score - mean[positive.astype(int)]) ** 2) / float(weights.sum())
-        v, w = (self.deviation(caution) ** 2 + between for caution in (0.0, self.caution))
-        slope = float(mean[1] - mean[0]) / v
-        offset = float(np.log(total[1] / total[0]) - slope * mean.mean()) if prior else 0.0
-        return offset * v / w, slope * v / w
+        variance = self.deviation(0.0) ** 2 + between
+        zero = float(mean.mean()) - variance * base / apart if prior else 0.0
+        rates = self.rates(Assumed(caution=self.caution))
+        slope = slope_through(zero, rates.middles, *rates.masses(self.positive), rows=self.fit.known.total)
+        return -slope * zero, slope
 
-    def estimate(self, prior: bool) -> Estimate:
-        """Error rate, AUC and ROC curve on new rows, without one joined row."""
-        offset, slope = self.line(prior)
-        threshold = -offset / slope if slope else 0.0
-        outlooks = [Outlook(caution=c, error=self.error(threshold, c), auc=self.auc(c)) for c in CAUTIONS]
-        false, true = self._roc(0.0)
-        places = np.linspace(0, len(false) - 1, _POINTS).astype(int)
-        return Estimate(
-            error=outlooks[0].error,
-            auc=outlooks[0].auc,
-            outlooks=tuple(outlooks),
-            false_positive_rate=tuple(false[places].tolist()),
-            true_positive_rate=tuple(true[places].tolist()),
-            reliability=self._reliability(offset, slope),
-            kept=self.kept,
-            assumption=assumption(self.blocks, self.fit),
-        )
-
-    def error(self, threshold: float, caution: float, blur: float = 0.0) -> float:
-        """Share of new rows on the wrong side of a threshold, if scores have ``blur`` more variance."""
-        deviation = float(np.hypot(self.deviation(caution), blur**0.5))
-        wrong = ndtr(-self.targets * (self.scores_at(caution) - threshold) / deviation)
+    def error(self, line: tuple[float, float], assumed: Assumed = INDEPENDENT, blur: float = 0.0) -> float:
+        """Share of new rows that these log-odds give the wrong label, if scores have ``blur`` more variance."""
+        offset, slope = line
+        if not slope:
+            return self.positive if offset <= 0.0 else 1.0 - self.positive
+        deviation = np.hypot(self.deviations_at(assumed)[self.label_at], blur**0.5)
+        wrong = ndtr(-self.targets * (self.scores_at(assumed) + offset / slope) / deviation)
         return float(self.blocks.weights @ wrong) / self.fit.known.total
 
     def error_of(self, blur: float, prior: bool) -> float:
         """How much more error ``blur`` more variance of the scores gives, in shares of new rows."""
-        offset, slope = self.line(prior)
-        threshold = -offset / slope if slope else 0.0
-        return self.error(threshold, 0.0, blur) - self.error(threshold, 0.0)
+        return self.error(self.line(prior), blur=blur) - self.error(self.line(prior))
 
-    def auc(self, caution: float) -> float:
-        """Area under the ROC curve on new rows."""
-        false, true = self._roc(caution)
-        return float(np.trapezoid(true, false))
-
-    def _reliability(self, offset: float, slope: float) -> tuple[Reliability, ...]:
+    def reliability(self, line: tuple[float, float]) -> tuple[Reliability, ...]:
         """What new rows are told and what is so, at the caution of the fit, as the probabilities are."""
-        grid = self._thresholds(self.scores_at(self.caution), self.deviation(self.caution))
-        false, true = self._roc(self.caution)
-        positive = float(self.blocks.weights @ (self.targets > 0)) / self.fit.known.total
-        yes, all_rows = np.diff(true) * positive, np.diff(true) * positive + np.diff(false) * (1.0 - positive)
-        return tenths(expit(offset + slope * (grid[1:] + grid[:-1]) / 2), all_rows, yes, above=RARE)
+        rates = self.rates(Assumed(caution=self.caution))
+        no, yes = rates.masses(self.positive)
+        return tenths(expit(line[0] + line[1] * rates.middles), no + yes, yes, above=RARE)
 
-    def _thresholds(self, scores: Floats, deviation: float) -> Floats:
-        """Falling scores from above all rows to below all rows."""
-        reach = 6 * deviation
-        return np.linspace(scores.max() + reach, scores.min() - reach, _BINS)
-
-    def _roc(self, caution: float) -> tuple[Floats, Floats]:
+    def rates(self, assumed: Assumed = INDEPENDENT) -> Rates:
         """False and true positive rates at falling thresholds, block scores gathered into fine bins."""
-        scores, deviation, positive = self.scores_at(caution), self.deviation(caution), self.targets > 0
-        grid = self._thresholds(scores, deviation)
-        return self._rate(scores, ~positive, grid, deviation), self._rate(scores, positive, grid, deviation)
+        scores, deviations = self.scores_at(assumed), self.deviations_at(assumed)
+        seen = deviations[np.unique(self.label_at)]
+        reach = 6.0 * float(seen.max())
+        grid = np.linspace(scores.max() + reach, scores.min() - reach, _BINS)
+        positive, shares = self.targets > 0, np.zeros((2, _BINS))
+        for at in np.unique(self.label_at).tolist():
+            chosen = self.label_at == at
+            side = int(positive[chosen][0])
+            shares[side] += self._rows_above(scores, chosen, grid, float(deviations[at]))
+        false, true = np.clip(shares / shares[:, -1:], 0.0, 1.0)
+        return Rates(grid, false, true)
 
-    def _rate(self, scores: Floats, chosen: Truths, grid: Floats, deviation: float) -> Floats:
-        """Share of the chosen blocks' rows with a score above each threshold."""
+    def _rows_above(self, scores: Floats, chosen: Truths, grid: Floats, deviation: float) -> Floats:
+        """How many of the chosen blocks' rows have a score above each threshold."""
         step = float(grid[0] - grid[-1]) / (_BINS - 1)
         place = np.rint((grid[0] - scores[chosen]) / step).astype(np.int64)
         mass = np.bincount(place, self.blocks.weights[chosen], minlength=_BINS)
@@ -225,8 +273,33 @@ class Population:
         kernel = ndtr(np.arange(-reach, reach + 1) * step / deviation)
         rising = np.convolve(mass, kernel)[reach : reach + _BINS]
         above = np.concatenate([np.zeros(reach + 1), np.cumsum(mass)])[:_BINS]
-        out: Floats = np.clip((rising + above) / mass.sum(), 0.0, 1.0)
+        out: Floats = np.clip(rising + above, 0.0, mass.sum())
         return out
+
+
+def slope_through(zero: float, scores: Floats, negative: Floats, positive: Floats, *, rows: float) -> float:
+    """Slope of log-odds that are 0 at a score, from the shares of both labels' rows at some scores.
+
+    Logistic regression with Platt's targets, which as few rows as there are keep from 0 and 1; never below 0.
+
+    Examples
+    --------
+    >>> scores = np.array([-1.0, 1.0])
+    >>> round(slope_through(0.0, scores, np.array([0.4, 0.1]), np.array([0.1, 0.4]), rows=1e9), 6)
+    1.386294
+    """
+    high, low = (rows * positive.sum() + 1.0) / (rows * positive.sum() + 2.0), 1.0 / (rows * negative.sum() + 2.0)
+    away, weight, wanted = scores - zero, negative + positive, low * negative + high * positive
+    unit = float(weight @ np.abs(away)) / float(weight.sum())
+    away, slope = away / unit, 0.0
+    for _ in range(_ROUNDS):
+        share = expit(slope * away)
+        curvature = float((weight * share * (1.0 - share)) @ away**2)
+        step = float((wanted - weight * share) @ away) / max(curvature, _SETTLED)
+        slope = max(slope + float(np.clip(step, -_STEP, _STEP)), 0.0)
+        if abs(step) < _SETTLED:
+            break
+    return slope / unit
 
 
 def tenths(predicted: Floats, rows: Floats, positive: Floats, *, above: float = 0.0) -> tuple[Reliability, ...]:

@@ -26,12 +26,12 @@ from radocraft.model._fields import (
     number,
     plain,
 )
+from radocraft.model._interval import Interval
 from radocraft.model._model import Model, load_column_model, load_model, predict
-from radocraft.model._outlook import ExpectedQuality, Interval, ScoreOutlook
+from radocraft.model._outlook import ExpectedQuality, ScoreOutlook
 from radocraft.model._output import write_joined, write_scores, write_table
 from radocraft.model._score_words import absences, weights_in_words
 from radocraft.model._scores import HeadKind, HeadWeights, Relation, ScoreModel
-from radocraft.model._shares import bin_width, check_single, contributions, identity
 
 __all__ = [
     "BlockTable",
@@ -60,11 +60,7 @@ __all__ = [
     "Validation",
     "Weight",
     "absences",
-    "bin_width",
-    "check_single",
-    "contributions",
     "explain",
-    "identity",
     "load_column_model",
     "load_model",
     "number",

@@ -126,17 +126,17 @@ def _bound(certificate: Certificate, noisy: bool) -> str:
     if noisy:
         return (
             f"On the released sums the loss is {certificate.expected:.4f} on average over all matchings of rows "
-            f"({best}, the best peer alone: {loss:.4f}) and at most {certificate.guaranteed:.4f} under the worst of "
+            f"({best}, the best peer alone: {loss:.4f}) and at most {certificate.worst:.4f} under the worst of "
             "them. These sums carry noise, so for the true rows this is an estimate and no guarantee."
         )
-    if certificate.guaranteed <= loss * (1 + 1e-9):
+    if certificate.worst <= loss * (1 + 1e-9):
         return (
             "Whatever the true matching of rows, on the training population as released this model is at least as "
-            f"good as {best} alone (loss at most {certificate.guaranteed:.4f}, {best} {loss:.4f})."
+            f"good as {best} alone (loss at most {certificate.worst:.4f}, {best} {loss:.4f})."
         )
     return (
         f"On average over all matchings of rows the loss is {certificate.expected:.4f} ({best}, the best peer alone: "
-        f"{loss:.4f}); under the worst of them it is at most {certificate.guaranteed:.4f}."
+        f"{loss:.4f}); under the worst of them it is at most {certificate.worst:.4f}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import expit, softmax
 from radocraft.arrays import Floats, Ints
 from radocraft.contract import Record
 from radocraft.errors import LearnError
+from radocraft.model._interval import Interval
 
 Weight = float | tuple[float, ...]
 """One number, or with several classes one for each, in the contract's order."""
@@ -83,16 +85,24 @@ class Certificate(Record):
 
     ``expected`` is the mean over all matchings of rows consistent with the
     blocks, ``guaranteed`` bounds the loss under every one of them, ``peers`` is what
-    each peer that holds the label reaches alone with the same regularisation. Sums by
-    label of peers that lack it are estimates: for those in ``uncertain``, ``guaranteed``
+    each peer that holds the label reaches alone with the same regularisation. Sums with noise
+    bound nothing: then ``guaranteed`` is None, and ``as_released`` what they would have as the bound. Sums by
+    label of peers that lack it are estimates: for those in ``uncertain``, the worst case
     allows two standard deviations; those in ``trusted`` are taken for exact.
     """
 
     expected: float
-    guaranteed: float
+    guaranteed: float | None = None
+    as_released: float | None = None
     peers: dict[str, float]
     uncertain: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> float:
+        """The loss under the worst matching: a bound, or what noisy sums have as one."""
+        found = self.as_released if self.guaranteed is None else self.guaranteed
+        return inf if found is None else found
 
 
 class NoiseCost(Record):
@@ -159,6 +169,7 @@ class Outlook(Record):
     caution: float
     error: float
     auc: float | None = None
+    log_loss: float | None = None
     r2: float | None = None
 
 
@@ -171,23 +182,36 @@ class Reliability(Record):
 
 
 class Estimate(Record):
-    """How the model will do on new rows, estimated without one joined row; see `population`.
+    """How the model will do on new rows, estimated without one joined row; see `population` and `expected`.
 
     With several classes the AUC is the mean over classes, each against all others,
     and there is no single ROC curve. If the label is a number ``error`` is the root
-    mean square error in its units, and R² takes the place of the AUC. ``kept`` is the
-    share of a residual that the fit left in place, by which optimism is corrected.
+    mean square error in its units, and R² takes the place of the AUC. ``intervals`` has each
+    by name, ``base_rate`` is the error of the answer that needs no model. With too few rows
+    nothing is told but that. ``kept`` is the share of a residual that the fit left in place, by
+    which optimism is corrected.
     """
 
-    error: float
+    error: float | None = None
     auc: float | None = None
+    log_loss: float | None = None
     r2: float | None = None
-    outlooks: tuple[Outlook, ...]
+    base_rate: float | None = None
+    intervals: dict[str, Interval] = Field(default_factory=dict)
+    outlooks: tuple[Outlook, ...] = ()
     false_positive_rate: tuple[float, ...] = ()
     true_positive_rate: tuple[float, ...] = ()
     reliability: tuple[Reliability, ...] = ()
     kept: float = 1.0
     assumption: str
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether the model cannot be told from one that knows nothing."""
+        error, other = self.intervals.get("error"), self.intervals.get("auc", self.intervals.get("r2"))
+        if error is None or other is None or self.base_rate is None:
+            return False
+        return error.high >= self.base_rate and other.low <= (0.5 if self.r2 is None else 0.0)
 
 
 class Compared(Record):

@@ -28,6 +28,7 @@ from radocraft.contract import Constants, Contract, Record, Value
 from radocraft.errors import FileError, LearnError
 from radocraft.files import __version__, read_json, write_json
 from radocraft.model._checks import check_model
+from radocraft.model._expectation import in_words, naive_answer
 from radocraft.model._explanation import Explanation, explain
 from radocraft.model._fields import (
     BlockTable,
@@ -46,6 +47,7 @@ from radocraft.model._fields import (
 from radocraft.model._scores import ScoreModel, predict_scores
 from radocraft.model._scoring import Scores
 from radocraft.model._scoring import predict as predict_columns
+from radocraft.model._shares import bin_width, check_single, contributions, identity
 from radocraft.rows import Scorer
 
 if TYPE_CHECKING:
@@ -150,18 +152,38 @@ class Model(Tabular, Record):
 
     def in_sentences(self) -> tuple[str, ...]:
         """What to expect of it, and the certificate."""
-        kept = self.second_round or self.estimate
-        if self.odds is None:
-            return explain(self).in_sentences()
-        return (
-            f"On new rows expect an error of {kept.error:.1%}; always giving the most common label errs in "
-            f"{self.base_rate:.1%}.",
-            *explain(self).in_sentences(),
-        )
+        return self.expectation, *explain(self).in_sentences()
 
     def drawn(self) -> str | None:
         """The effects, of a model with one score."""
         return explain(self).drawn()
+
+    @property
+    def expectation(self) -> str:
+        """What to expect on new rows, in words."""
+        return in_words(self)
+
+    @property
+    def naive_answer(self) -> str:
+        """The answer that needs no model."""
+        return naive_answer(self.contract, self.blocks)
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash of what makes the scores."""
+        return identity(self)
+
+    def check_single(self) -> None:
+        """Refuse a second round where there is not one score."""
+        check_single(self)
+
+    def contributions(self, peer: str) -> Floats:
+        """A peer's mean contribution to every block; the first peer counts shared columns and constant as its own."""
+        return contributions(self, peer)
+
+    def bin_width(self, peer: str) -> float:
+        """Of the bins in which a peer counts its contributions."""
+        return bin_width(self, peer)
 
     def explain(self) -> Explanation:
         """What scores are made of; see `radocraft.explain`."""

@@ -14,18 +14,19 @@ from radocraft.pages._charts import Axis, Polyline, line_chart, percent
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import plain
 from radocraft.pages._page import Section, figure, table
-from radocraft.pages._quality import error, expected, has_two_values, is_number, naive, second
+from radocraft.pages._quality import error, expected, has_two_values, is_number, second
 
 _CORNERS = Polyline(((0.0, 0.0), (1.0, 1.0)), "quiet")
 _POINTS = 49
+_NAMES = {"error": "error", "auc": "AUC", "log_loss": "log loss", "r2": "R²"}
 
 
 def outcome(model: Model) -> Section:
     """The section."""
     children: list[Child] = [
         tag("p", sentence(model.certificate, noisy=model.privacy is not None), class_="lead"),
-        tag("p", list(_expectation(model))),
-        tag("p", _counted(model)) if model.second_round is not None else None,
+        tag("p", model.expectation),
+        _parts(model),
         tag("p", _tested(model)) if model.validation is not None else None,
         tag("div", list(_charts(model)), class_="pair"),
     ]
@@ -39,7 +40,7 @@ def _losses(model: Model) -> Element:
     losses = model.certificate
     assert losses is not None
     named = [("This model, on average", losses.expected, "up")]
-    named.append(("This model, at worst", losses.guaranteed, "up soft"))
+    named.append(("This model, at worst", losses.worst, "up soft"))
     named += [(f"{peer} alone", loss, "down") for peer, loss in losses.peers.items()]
     largest = max(loss for _, loss, _ in named)
     rows = [(name, tag("b", f"{loss:.4f}"), plain_bar(loss, largest, kind)) for name, loss, kind in named]
@@ -57,25 +58,25 @@ def _losses(model: Model) -> Element:
     )
 
 
-def _expectation(model: Model) -> Iterator[Child]:
-    estimate = model.estimate
-    worst = max(estimate.outlooks, key=lambda outlook: outlook.caution)
-    answer, naive_error = naive(model)
-    what = "a root mean square error of " if is_number(model) else "an error of "
-    yield f"On new rows, expect {what}"
-    yield tag("b", error(model, estimate.error))
-    yield f" and {' '.join(second(estimate))} if what nobody can see averages out, and "
-    yield f"{error(model, worst.error)} and {' '.join(second(worst))} in the worst case. "
-    yield f"Always predicting {answer} errs {'by' if is_number(model) else 'in'} {error(model, naive_error)}."
-
-
-def _counted(model: Model) -> str:
-    counted = expected(model)
-    return (
-        f"From counts of scores at every peer, without assuming normal scores: an error of "
-        f"{error(model, counted.error)} and {' '.join(second(counted))} if what nobody can see averages out. "
-        "The probabilities are fitted to these counts."
+def _parts(model: Model) -> Element | None:
+    """Every figure with its interval and what this is made of."""
+    found = expected(model).intervals
+    if not found:
+        return None
+    rows = [
+        (_NAMES[name], *(_figure(model, name, value) for value in (one.value, one.low, one.high, *one.parts.values())))
+        for name, one in found.items()
+    ]
+    words = (
+        "What to expect on new rows, and the standard errors that keep the ends apart: of how the peers' scores are "
+        "related inside blocks, of the sample, of the noise in the parts, and of the shape of scores."
     )
+    heads = ("On new rows", "#expect", "#from", "#to", *(f"#{part}" for part in found["error"].parts))
+    return tag("div", tag("p", words, class_="muted"), table(heads, rows), class_="card")
+
+
+def _figure(model: Model, name: str, value: float) -> str:
+    return error(model, value) if name == "error" else f"{value:.3f}"
 
 
 def _tested(model: Model) -> str:
@@ -90,7 +91,8 @@ def _tested(model: Model) -> str:
 def _charts(model: Model) -> Iterator[Element]:
     if model.certificate is not None:
         yield _losses(model)
-    yield _caution(model)
+    if model.estimate.outlooks:
+        yield _caution(model)
     if has_two_values(model) and expected(model).false_positive_rate:
         yield _roc(model)
     if expected(model).reliability:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
-import numpy as np
-
 from radocraft.contract import Number, TwoValues
 from radocraft.model import Estimate, Model, Outlook, Validation
 from radocraft.pages._numbers import plain
@@ -52,10 +48,4 @@ def second(estimate: Assessment) -> tuple[str, str]:
 
 def naive(model: Model) -> tuple[str, float]:
     """The answer that needs no model, and its error: the most common label, or the mean of a number."""
-    if is_number(model):
-        r2 = model.estimate.r2 or 0.0
-        return "its mean", model.estimate.error / sqrt(max(1.0 - r2, 1e-12))
-    weights, labels = np.array(model.blocks.weights), np.array(model.blocks.labels)
-    shares = [float(weights[labels == code].sum() / weights.sum()) for code in model.contract.label.codes]
-    most = int(np.argmax(shares))
-    return f"“{model.contract.label.names[most]}”", 1.0 - shares[most]
+    return model.naive_answer, model.estimate.base_rate or 0.0

@@ -73,8 +73,10 @@ def _title(name: str) -> str:
 
 def _figures(model: Model) -> Iterator[tuple[str, str, str]]:
     answer, naive_error = naive(model)
-    yield "Error to expect", error(model, expected(model).error), f"always saying {answer}: {error(model, naive_error)}"
-    name, value = second(expected(model))
+    told = expected(model)
+    naive_words = f"always saying {answer}: {error(model, naive_error)}"
+    yield "Error to expect", "not told" if told.error is None else error(model, told.error), naive_words
+    name, value = second(told)
     yield (
         f"{name} to expect",
         value,

@@ -18,22 +18,29 @@ BINS = 64
 REACH = 4.0
 
 Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
+Sum = Annotated[float, Field(ge=-(2**53), le=2**53)]
+Deviation = Annotated[float, Field(ge=0, le=2**53)]
 
 
 class Histograms(Record):
     """How one peer's share of the score is spread around its blocks' means, a histogram for each label.
 
-    Counts carry noise and may be below zero; ``noise`` is its standard deviation, 0 for exact counts.
+    Counts carry noise and may be below zero; ``noise`` is its standard deviation, 0 for exact counts. Where the
+    contract has a key there are also sums by its groups, for each label: of the same distances in deviations, clipped;
+    ``group_noise`` is the standard deviation of the noise in them.
     """
 
-    format: Literal[2] = 2
+    format: Literal[2, 3] = 3
     model: str
     peer: str
     guarantee: str
-    noise: Annotated[float, Field(ge=0, le=2**53)] = 0.0
+    noise: Deviation = 0.0
     rho: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     negative: Annotated[tuple[Count, ...], Field(min_length=BINS, max_length=BINS)]
     positive: Annotated[tuple[Count, ...], Field(min_length=BINS, max_length=BINS)]
+    negative_groups: tuple[Sum, ...] = ()
+    positive_groups: tuple[Sum, ...] = ()
+    group_noise: tuple[Deviation, Deviation] = (0.0, 0.0)
 
     def encode(self) -> bytes:
         """What its file holds."""

@@ -27,13 +27,16 @@ def share_counts(
     name: str | None = None,
     job: str | None = None,
     replace: bool = True,
+    secret: str | Path | None = None,
     say: Say = log.warning,
 ) -> Histograms:
     """Count how a peer's share of a model's scores is spread, and write what may leave of that.
 
+    Where the contract has a key, also sums of it by the key's groups, by which the learner sees how peers are related.
+
     Parameters
     ----------
-    table, peer, policy, output, name, job, replace, say
+    table, peer, policy, output, name, job, replace, secret, say
         As for `share`.
     model
         What `learn` gave.
@@ -54,7 +57,7 @@ def share_counts(
         named = policy.table or name or table_name_of(table, peer)
         errand = Errand(SCORES, model.contract, peer, policy, named, Path(output), job, say, replace=replace)
         errand.check()
-    counts = count_scores(open_source(table), model, peer, policy)
+    counts = count_scores(open_source(table), model, peer, policy, None if secret is None else Path(secret))
 
     def draw(ledger: Ledger | None) -> Drawn[Histograms]:
         released = counts.released(model, peer, policy)

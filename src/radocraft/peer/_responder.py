@@ -96,4 +96,13 @@ class Responder:
     def _share_counts(self, model: Model, contract: Contract, job: str, output: Path) -> None:
         if model.contract.fingerprint != contract.fingerprint:
             raise ContractMismatch("The model is not of the contract that the request names.")
-        share_counts(self.open_table(), model, self.peer, policy=self.policy, output=output, name=self.table, job=job)
+        share_counts(
+            self.open_table(),
+            model,
+            self.peer,
+            policy=self.policy,
+            output=output,
+            name=self.table,
+            job=job,
+            secret=self.secret,
+        )

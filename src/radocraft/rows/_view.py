@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from radocraft.errors import MissingColumn, NotFinite
 from radocraft.rows._checks import check_read, check_rows, listed
 from radocraft.rows._cleaning import CleanedSource, ColumnRule, as_it_is, rules_of, with_rules
 from radocraft.rows._encoding import Reader
+from radocraft.rows._keys import KeyReader
 from radocraft.rows._moments import RowLayout
 from radocraft.rows._score_statement import Formula, score_of, scored
 from radocraft.rows.engines._base import ROWS, Source
@@ -174,12 +176,21 @@ class View:
         codes = [batch.column(f"category_{index}") for index in range(len(self.layout.coded))]
         return [code.to_numpy(zero_copy_only=False).astype(np.int64) for code in codes]
 
+    def key_of(self, contract: Contract, peer: str, secret: Path | None) -> KeyReader | None:
+        """How the contract's key is read from a peer's table; None if there is none."""
+        return KeyReader.of(Reader(contract, peer, self.source.kinds()), secret)
+
     def batches(
-        self, keep: tuple[str, ...] = (), *, with_label: bool = False, finite: bool = True
+        self,
+        keep: tuple[str, ...] = (),
+        *,
+        with_label: bool = False,
+        key: KeyReader | None = None,
+        finite: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """The rows, piece by piece; no cell may be of the wrong kind or infinite, and there must be rows.
 
-        Values may be infinite if they need not be ``finite``.
+        Values may be infinite if they need not be ``finite``; with a ``key`` its column comes along.
         """
         count, source = 0, self.source
         query = self.query(keep)
@@ -187,6 +198,8 @@ class View:
             query = query.select(self.shared.label().as_("label"))
             label = self.shared.contract.label
             query = query.select(self.shared.number(label.column).as_("target")) if isinstance(label, Number) else query
+        if key is not None:
+            query = query.select(key.expression().as_("key"))
         for batch in source.batches(query):
             if batch.column("misread").to_numpy(zero_copy_only=False).any():
                 break

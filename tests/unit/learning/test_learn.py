@@ -76,9 +76,9 @@ def test_certificate_orders_the_losses(world: tuple[Contract, list[Part]], cauti
     contract, parts = world
     certificate = learn(parts, contract, caution=caution).certificate
     assert certificate is not None
-    assert certificate.expected <= certificate.guaranteed
+    assert certificate.expected <= certificate.worst
     if caution == 1.0:
-        assert certificate.guaranteed <= min(certificate.peers.values()) * (1 + 1e-9)
+        assert certificate.worst <= min(certificate.peers.values()) * (1 + 1e-9)
 
 
 def test_drl_decides_by_the_sign_of_the_score(world: tuple[Contract, list[Part]]) -> None:

@@ -42,8 +42,10 @@ def estimate(rows: int, caution: float = 0.0) -> Estimate:
 def test_exact_where_scores_are_normal() -> None:
     """Two unit normals a distance 1 apart in each of two columns: error Phi(-sqrt(2)/2), AUC Phi(1)."""
     found = estimate(40_000)
-    assert found.error == pytest.approx(norm.cdf(-np.sqrt(2) / 2), abs=0.006)
-    assert found.auc == pytest.approx(norm.cdf(1.0), abs=0.006)
+    unrelated = found.outlooks[0]
+    assert unrelated.error == pytest.approx(norm.cdf(-np.sqrt(2) / 2), abs=0.006)
+    assert unrelated.auc == pytest.approx(norm.cdf(1.0), abs=0.006)
+    assert found.error > unrelated.error, "the headline is in the middle, not at the better end"
     false, true = np.array(found.false_positive_rate), np.array(found.true_positive_rate)
     exact = norm.cdf(norm.ppf(np.clip(false, 1e-9, 1 - 1e-9)) + np.sqrt(2))
     assert np.abs(true - exact).max() < 0.01
@@ -91,25 +93,81 @@ def test_roc_rises_from_corner_to_corner() -> None:
         assert rates[-1] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_optimism_is_corrected_where_columns_are_many() -> None:
-    """Pure noise in 40 columns and 120 rows: the fit looks good on its rows, the estimate must not."""
+def noise_only(rows: int, columns: int) -> tuple[Contract, pa.Table]:
+    """Two peers with columns that tell nothing of the label."""
     rng = np.random.default_rng(0)
-    values, labels = rng.normal(size=(120, 40)), rng.integers(0, 2, 120)
-    names = [f"x{at:02d}" for at in range(40)]
+    values, labels = rng.normal(size=(rows, columns)), rng.integers(0, 2, rows)
+    names = [f"x{at:02d}" for at in range(columns)]
+    half = columns // 2
     contract = Contract.model_validate(
         {
             "name": "noise",
             "label": {"column": "y", "positive": 1, "negative": 0},
             "peers": {
-                "a": {"features": dict.fromkeys(names[:20], "numeric")},
-                "b": {"features": dict.fromkeys(names[20:], "numeric")},
+                "a": {"features": dict.fromkeys(names[:half], "numeric")},
+                "b": {"features": dict.fromkeys(names[half:], "numeric")},
             },
         }
     )
-    joined = pa.table({"y": labels, **dict(zip(names, values.T, strict=True))})
-    parts = [noisy_part(joined, contract, p, Policy.exact(10)) for p in ("a", "b")]
-    model = learn(parts, contract, caution=0.0, alpha=0.05)
-    on_its_rows = auc(model.predict(joined).score, labels * 2 - 1)
-    assert on_its_rows > 0.75
-    assert model.estimate.auc < on_its_rows - 0.1
-    assert abs(model.estimate.auc - 0.5) < 0.15
+    return contract, pa.table({"y": labels, **dict(zip(names, values.T, strict=True))})
+
+
+@pytest.mark.parametrize("policy", [Policy.exact(10), Policy()])
+@pytest.mark.parametrize(("rows", "columns", "alpha"), [(320, 80, None), (320, 80, 0.05), (400, 250, 0.01)])
+def test_noise_is_told_from_chance_by_nothing(rows: int, columns: int, alpha: float | None, policy: Policy) -> None:
+    """However well a fit to noise looks on its own rows: no worse than a coin is told, and that it is no better."""
+    contract, joined = noise_only(rows, columns)
+    model = learn([noisy_part(joined, contract, p, policy) for p in ("a", "b")], contract, alpha=alpha)
+    found = model.estimate
+    assert found.base_rate == pytest.approx(0.5, abs=0.05)
+    assert found.error <= found.base_rate
+    assert found.auc >= 0.5
+    assert found.log_loss <= np.log(2)
+    assert found.by_chance
+    assert "cannot be told from one that knows nothing" in model.expectation
+    for outlook in found.outlooks:
+        assert outlook.error <= found.base_rate
+        assert outlook.auc >= 0.5
+    assert model.odds.single_slope >= 0.0, "a score that tells nothing is not turned round"
+
+
+def test_a_fit_to_noise_looks_good_on_its_rows_and_is_not_told_so() -> None:
+    contract, joined = noise_only(320, 40)
+    model = learn([noisy_part(joined, contract, p, Policy.exact(10)) for p in ("a", "b")], contract, alpha=0.05)
+    on_its_rows = auc(model.predict(joined).score, joined["y"].to_numpy() * 2 - 1)
+    assert on_its_rows > 0.65
+    assert model.estimate.outlooks[0].auc < on_its_rows - 0.1
+
+
+def test_with_few_rows_nothing_is_told_but_the_base_rate() -> None:
+    contract, joined = noise_only(120, 80)
+    model = learn([noisy_part(joined, contract, p, Policy.exact(10)) for p in ("a", "b")], contract)
+    found = model.estimate
+    assert (found.error, found.auc, found.log_loss, found.intervals, found.outlooks) == (None, None, None, {}, ())
+    assert found.base_rate == pytest.approx(0.5, abs=0.06)
+    assert "nothing can be said about new ones" in model.expectation
+    assert f"{found.base_rate:.1%}" in model.expectation
+
+
+def test_labels_nearly_separable_are_told_as_a_bound() -> None:
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, 2000)
+    u, v = rng.normal(size=(2, 2000)) + 5.0 * labels
+    joined = pa.table({"y": labels, "u": u, "v": v})
+    model = learn([noisy_part(joined, TWO_NORMALS, p, Policy.exact(10)) for p in ("a", "b")], TWO_NORMALS)
+    assert model.estimate.intervals["error"].low == 0.0
+    assert "expect an error below" in model.expectation
+    assert "AUC above" in model.expectation
+
+
+def test_every_interval_names_its_parts_and_the_headline_is_never_in_its_better_half() -> None:
+    for found in (estimate(1000), estimate(40_000)):
+        for name, interval in found.intervals.items():
+            middle = (interval.low + interval.high) / 2
+            better = interval.value < middle if name != "auc" else interval.value > middle
+            assert not better or interval.value == pytest.approx(middle, abs=1e-12)
+            assert [*interval.parts] == ["relation", "sample", "noise", "shape"]
+            assert interval.parts["noise"] == pytest.approx(0.0, abs=0.02)
+            assert getattr(found, name) == interval.value
+    small, large = (estimate(rows).intervals["error"].parts["sample"] for rows in (1000, 4000))
+    assert small / large == pytest.approx(2.0, rel=0.2)

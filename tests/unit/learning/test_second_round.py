@@ -61,8 +61,11 @@ def test_the_estimate_needs_no_normal_scores(learned, policy):
     labels = np.where(new["y"].to_numpy() == 1, 1, -1)
     log_odds = better.odds.log_odds(rc.predict(better, new).score)
     true_error, true_auc = error_rate(log_odds, labels), auc(log_odds, labels)
-    assert abs(found.error - true_error) < 0.01 < abs(model.estimate.error - true_error)
-    assert abs(found.auc - true_auc) < 0.01
+    unrelated, before = found.outlooks[0], model.estimate.outlooks[0]
+    assert abs(unrelated.error - true_error) < 0.01 < abs(before.error - true_error)
+    assert abs(unrelated.auc - true_auc) < 0.01
+    assert true_error in found.intervals["error"]
+    assert found.error >= unrelated.error
     assert found.true_positive_rate[0] <= 0.01
     told_before, told_now = rc.predict(model, new).probability, rc.predict(better, new).probability
     assert log_loss(told_now, labels) < log_loss(told_before, labels)

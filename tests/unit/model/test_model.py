@@ -187,10 +187,13 @@ def test_sentence_promises_only_what_holds() -> None:
     assert "as released" in learn(parts, contract, caution=1.0).explain().sentence
     careless = learn(parts, contract, caution=0.0)
     assert careless.certificate is not None
-    if careless.certificate.guaranteed > min(careless.certificate.peers.values()):
+    if careless.certificate.worst > min(careless.certificate.peers.values()):
         assert "under the worst of them" in careless.explain().sentence
     assert "no bound" in sentence(None)
-    noisy = learn([noisy_part(tables[peer], contract, peer) for peer in tables], contract, caution=1.0).explain()
+    by_noise = learn([noisy_part(tables[peer], contract, peer) for peer in tables], contract, caution=1.0)
+    assert by_noise.certificate.guaranteed is None, "nothing is called guaranteed that a test cannot confirm"
+    assert by_noise.certificate.worst == by_noise.certificate.as_released
+    noisy = by_noise.explain()
     assert "no guarantee" in noisy.sentence
     assert "Whatever the true matching" not in noisy.sentence
 

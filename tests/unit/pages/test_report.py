@@ -103,7 +103,7 @@ def test_a_number() -> None:
     assert "AUC" not in page.text
     assert "Odds" not in page.text
     spread = 1000 + (rows()["pressure"].to_numpy() - 125) ** 2 / 10 + rows()["weight"].to_numpy()
-    said = float(re.findall(r"Always predicting its mean errs by ([\d.,]+)\.", page.text)[0])
+    said = float(re.findall(r"always predicting its mean errs by ([\d.,]+)\.", page.text)[0])
     assert said == pytest.approx(spread.std(), rel=0.05)
 
 
