@@ -25,7 +25,7 @@ from scored import ScoredFold, _scored, agreed, cells_of, scored_folds
 from scores import linked, released
 
 from radocraft import Contract, Policy
-from radocraft.gate import release_scores
+from radocraft.gate import Noise, release_scores
 from radocraft.learning._correlation import correlate
 from radocraft.learning._head import fit_head
 from radocraft.learning._outlook import FEWEST_ROWS, Quality, influences, outlook_of
@@ -144,7 +144,8 @@ def generated_fold(peers: int, positive: float, relation: float, seed: int, kept
     columns = [_scored(contract, f"p{at}", *(_own(*people, at) for people in drawn)) for at in range(peers)]
     (_, codes, labels), (_, new_codes, new_labels) = drawn
     scores, new = (np.column_stack(each) for each in zip(*columns, strict=True))
-    fold = ScoredFold(codes, labels, scores, new_codes, new_labels, new, np.zeros(TESTED))
+    none = np.zeros(TESTED)  # nothing is learned from joined tables here
+    fold = ScoredFold(codes, labels, scores, new_codes, new_labels, new, np.zeros_like(new), none, none)
     if file is not None:
         np.savez_compressed(file, **vars(fold))
     return fold
@@ -223,11 +224,18 @@ def grown(rows: int, seed: int, positive: float = 0.3, relation: float = 0.5) ->
     """Groups, relation of the scores (true, estimate, standard error) and gap in error, of scores drawn at random."""
     contract = _long_key()
     known, new = (drawn_scores(count, positive, relation, [seed, rows, count]) for count in (rows, GROWN))
-    fold = ScoredFold(*known[:3], *new[:3], np.zeros(len(new[1])))
+    none = np.zeros(len(new[1]))  # nothing is learned from joined tables here
+    fold = ScoredFold(*known[:3], *new[:3], np.zeros_like(new[2]), none, none)
     places, keys = fold.places(fold.codes), np.random.default_rng([seed, 5]).integers(0, contract.key.values, rows)
     cells = [
         release_scores(
-            contract, f"p{at}", signatures=places, labels=2 * fold.labels - 1, scores=column, keys=keys
+            contract,
+            f"p{at}",
+            signatures=places,
+            labels=2 * fold.labels - 1,
+            scores=column,
+            keys=keys,
+            noise=Noise.seeded("grown", rows, seed, at),
         ).cells
         for at, column in enumerate(fold.scores.T)
     ]

@@ -1,5 +1,7 @@
 """What is said of columns before anything is summed: quartiles and categories of a profile, units, knots."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from radocraft.gate import Noise, epsilon_of, estimate_units
 from radocraft.parts import BINS
 from radocraft.peer._counting import Counts
 from radocraft.rows import profile
+from radocraft.sums import CLIP_GROUP, GRID
 
 BONUS = 731_250.0
 
@@ -108,14 +111,18 @@ def test_units_tell_no_better_than_they_cost(knots):
 
 def test_the_second_round_costs_what_it_says_whatever_the_model_claims():
     """A learner who wants less noise may put any number of rows into the model that it sends."""
-    model = type("Sent", (), {"model_dump_json": lambda self, **kept: "{}", "learned_from": ()})()
-    rows = np.random.default_rng(0).integers(0, 300, (2, BINS))
-    less = rows.copy()
-    less[1, 7] -= 1
+    blocks = SimpleNamespace(labels=[-1, 1], weights=[1e-9, 1e-9])
+    model = SimpleNamespace(identity="sent", blocks=blocks)
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 300, (2, BINS))
+    groups = np.rint(rng.normal(size=(2, 64)) * 20 * GRID)
+    fewer, smaller = rows.copy(), groups.copy()
+    fewer[1, 7] -= 1
+    smaller[1, 5] -= CLIP_GROUP * GRID
     tape = Tape()
     first, other = (
-        Counts(counts).released(model, "bank", Policy(), noise)
-        for counts, noise in ((rows, Recording(tape, "scores")), (less, Replaying(tape)))
+        Counts(counts, tuple(sums)).released(model, "bank", Policy(), noise)
+        for counts, sums, noise in ((rows, groups, Recording(tape, "scores")), (fewer, smaller, Replaying(tape)))
     )
     assert first == other
     assert 0 < tape.spent <= first.rho * (1 + 1e-9)

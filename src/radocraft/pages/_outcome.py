@@ -13,7 +13,7 @@ from radocraft.pages._bars import plain_bar
 from radocraft.pages._charts import Axis, Polyline, line_chart, percent
 from radocraft.pages._markup import Child, tag
 from radocraft.pages._numbers import plain
-from radocraft.pages._page import Section, figure, table
+from radocraft.pages._page import Section, figure, scrolling, table
 from radocraft.pages._quality import error, expected, has_two_values, is_number, second
 
 _CORNERS = Polyline(((0.0, 0.0), (1.0, 1.0)), "quiet")
@@ -72,7 +72,8 @@ def _parts(model: Model) -> Element | None:
         "related inside blocks, of the sample, of the noise in the parts, and of the shape of scores."
     )
     heads = ("On new rows", "#expect", "#from", "#to", *(f"#{part}" for part in found["error"].parts))
-    return tag("div", tag("p", words, class_="muted"), table(heads, rows), class_="card")
+    grid = scrolling(table(heads, rows), "What to expect on new rows")
+    return tag("div", tag("p", words, class_="muted"), grid, class_="card")
 
 
 def _figure(model: Model, name: str, value: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from radocraft.contract import Contract
+from radocraft.contract import Contract, TwoValues
 from radocraft.errors import ContractMismatch, FileError, RadocraftError
 from radocraft.files import check_free, check_place
 from radocraft.gate import Policy, release_scores
@@ -103,6 +103,11 @@ class Scoring:
 
 def share_of_scores(table: Any, scoring: Scoring, errand: Errand[Part] | None) -> Part:
     """The part of a peer whose contract asks for a score; see `share`."""
+    if not isinstance(scoring.contract.label, TwoValues):
+        raise ContractMismatch(
+            "Scores leave for a label of two values only, and this contract's label has classes or is a number. "
+            "Agree on one contract per class (that class against all others), or share columns instead of a score."
+        )
     if scoring.kept is not None:
         check_place(scoring.kept)
         scoring.check_room()

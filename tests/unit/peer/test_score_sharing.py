@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.unit.rows.people import agree, lines, people
 
 import radocraft as rc
+from radocraft.errors import ContractMismatch
 from radocraft.rows import Scorer, score_rows
 
 CONTRACT = agree()
@@ -109,3 +110,11 @@ def test_a_scorer_that_cannot_be_kept_is_shared_all_the_same_and_the_peer_is_tol
     assert "use an estimator of scikit-learn" in words
     again = rc.share(people(), contract, "bank", scorer=seen[0], output=tmp_path / "bank.part.parquet")
     assert again.metadata["hash"] == part.metadata["hash"]
+
+
+@pytest.mark.parametrize("label", ["classes = [0, 1, 2]", 'kind = "numeric"'])
+def test_labels_of_other_kinds_are_refused_before_anything_is_fitted(label: str, tmp_path: Path) -> None:
+    output = tmp_path / "bank.part"
+    with pytest.raises(ContractMismatch, match="one contract per class"):
+        rc.share(people(), agree(label=label), "bank", output=output)
+    assert not output.exists()
