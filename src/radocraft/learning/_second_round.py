@@ -286,7 +286,8 @@ def log_losses(odds: Odds, scores: CountedScores) -> tuple[float, float]:
     sides = (-odds.log_odds(scores.middles[0]), odds.log_odds(scores.middles[1]))
     losses = [-log_expit(side) for side in sides]
     mean, square = (
-        sum(float(weight @ loss**power) for weight, loss in zip(scores.weights, losses, strict=True))
+        # not `@`: the last digits of a long dot product depend on where its numbers lie in memory
+        sum(float(np.sum(weight * loss**power)) for weight, loss in zip(scores.weights, losses, strict=True))
         for power in (1, 2)
     )
     return mean, max(square - mean**2, 0.0)
