@@ -130,7 +130,7 @@ def test_sums_alone_would_have_told_a_lie():
 def test_less_caution_where_many_blocks_show_no_relation():
     fit = fit_matching(people(1, 0.0, codes=40, rows=40_000).blocks())
     assert fit.settings["caution"] < DEFAULT_CAUTION
-    assert fit.notes[0].startswith(f"caution {fit.settings['caution']} instead of 0.25")
+    assert fit.notes[0].startswith(f"used caution {fit.settings['caution']} instead of 0.25")
     asked = fit_matching(people(1, 0.0, codes=40, rows=40_000).blocks(), 0.0)
     assert asked.settings["caution"] == 0.0
     assert asked.notes == ()
