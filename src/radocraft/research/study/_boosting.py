@@ -115,8 +115,8 @@ def log_loss(log_odds: Floats, truth: Truths) -> float:
 
     Examples
     --------
-    >>> round(log_loss(np.array([0.0, np.log(3.0)]), np.array([True, False])), 4) == round(1.5 * np.log(2.0), 4)
-    True
+    >>> round(log_loss(np.array([0.0, 0.0]), np.array([True, False])), 4)
+    0.6931
     """
     return float(np.logaddexp(0.0, np.where(truth, -log_odds, log_odds)).mean())
 
