@@ -15,7 +15,7 @@ demo: $(CORE)
 	@echo "radocraft is in $(BIN): run 'source $(BIN)/activate' to have it on the path."
 
 test: lint  # tests that lack something are skipped, and the last lines say what to install
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+	$(BIN)/python -m pytest -n 2 --dist loadfile -rs
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -10,8 +10,6 @@ from tests.unit.pages.models import learned, renamed
 
 from radocraft.pages._report import write_report
 
-pytestmark = pytest.mark.xdist_group("browser")  # one worker runs them all, so that the browser starts once
-
 CHARTS = [
     "ROC curve",
     "Reliability",

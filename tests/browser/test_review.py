@@ -17,8 +17,6 @@ from radocraft.ledger import Decision, Ledger
 from radocraft.pages._server import ReviewServer
 from radocraft.peer._pending import Pending, pending_path
 
-pytestmark = pytest.mark.xdist_group("browser")  # one worker runs them all, so that the browser starts once
-
 CONTRACT, TABLES = example_peers(rows=800)
 
 

@@ -11,8 +11,6 @@ from tests.unit.pages.models import learned
 
 from radocraft.pages._report import write_report
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 PAGES = ["index.html", "tutorial.html", "reference/cli.html"]
 UNSIGNED = """() => [...document.querySelectorAll("main:not(.md-main) *, .md-content *")].filter((part) => {
   const style = getComputedStyle(part);

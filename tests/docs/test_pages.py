@@ -54,7 +54,6 @@ def test_every_block_runs(page: Path, folder: Path, command: Path) -> None:
     walk(page, folder, command)
 
 
-@pytest.mark.xdist_group("engines")
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_postgres(postgres: Cluster, folder: Path, command: Path) -> None:
     import adbc_driver_postgresql.dbapi as driver  # noqa: PLC0415
@@ -65,7 +64,6 @@ def test_postgres(postgres: Cluster, folder: Path, command: Path) -> None:
     walk(DOCS / "howto" / "postgres.md", folder, command, DATABASE=postgres.address())
 
 
-@pytest.mark.xdist_group("engines")
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_spark(
     spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -35,7 +35,7 @@ POLICIES = {
 CAUTIONS = (0.0, 0.25)
 _NOTHING = 1e-12
 
-pytestmark = [needs_data, pytest.mark.xdist_group("grid")]
+pytestmark = needs_data
 
 
 @dataclass(frozen=True)
